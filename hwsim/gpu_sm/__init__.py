@@ -1,0 +1,1 @@
+"""Backend ``gpu_sm``: NVIDIA streaming multiprocessors."""

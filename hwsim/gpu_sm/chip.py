@@ -1,0 +1,84 @@
+"""The fields of an NVIDIA GPU's chip file.
+
+What is the same on every NVIDIA GPU since Maxwell is a constant of this module (source: CUDA C++
+programming guide, compute capabilities); what differs is a field.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from hwsim.chip import Chip, Dtype, NonNegative, Positive, PositiveInt
+
+WARP = 32  # threads
+BANKS = 32  # shared-memory banks
+BANK_BYTES = 4
+SECTOR_BYTES = 32
+LINE_BYTES = 128
+SUB_PARTITIONS = 4  # warp schedulers of an SM
+REGISTER_UNIT = 256  # registers are given to a warp in units of this many
+MAX_REGISTERS_THREAD = 255  # beyond it values spill to local memory
+
+Efficiency = Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
+class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One NVIDIA GPU.  Rates "an SM a clock" are per streaming multiprocessor and SM clock.
+
+    ``clock_mhz`` is the boost clock, ``sustained_share`` the share of it that the card holds in a
+    long compute-bound kernel (power limit); latencies are in SM clocks.
+    """
+
+    backend: Literal["gpu_sm"]
+    compute_capability: Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d$")]
+    sms: PositiveInt
+    clock_mhz: Annotated[float, msgspec.Meta(ge=100, le=5000)]
+    sustained_share: Efficiency
+
+    max_threads_block: PositiveInt
+    max_threads_sm: PositiveInt
+    max_blocks_sm: PositiveInt
+    registers_sm: PositiveInt
+    shared_sm_kib: PositiveInt
+    shared_block_kib: PositiveInt  # opt-in limit of one block
+    shared_reserve_bytes: Annotated[int, msgspec.Meta(ge=0)]  # kept by the driver for each block
+    shared_unit_bytes: PositiveInt
+    l1_shared_kib: PositiveInt  # the SRAM that L1 and shared memory divide
+    l2_kib: PositiveInt
+    dram_gib: Positive
+
+    fma_lanes_sm: PositiveInt  # fp32 FMAs an SM a clock
+    int_lanes_sm: PositiveInt  # integer and compare operations an SM a clock
+    special_lanes_sm: PositiveInt  # exp2, rcp, rsqrt an SM a clock
+    tensor_macs_sm: dict[Dtype, PositiveInt]  # dense tensor-core MACs an SM a clock
+    l1_bytes_clk_sm: PositiveInt  # L1 and shared memory, an SM a clock
+    l2_bytes_clk_sm: PositiveInt  # L2 to one SM, a clock
+    l2_bytes_clk: PositiveInt  # the whole L2, a clock
+    l2_efficiency: Efficiency  # share of it that is reached
+    dram_gbps: Positive  # 1e9 bytes a second
+    dram_efficiency: Efficiency  # share of it that a long copy reaches
+
+    fma_latency: Positive
+    shared_latency: Positive
+    l1_latency: Positive
+    l2_latency: Positive
+    dram_latency: Positive
+    launch_us: NonNegative  # an empty kernel, back to back
+    block_launch_clk: NonNegative  # starting one block on an SM
+
+    @property
+    def hz(self) -> float:
+        """Sustained SM clock in 1/s."""
+        return self.clock_mhz * 1e6 * self.sustained_share
+
+    @property
+    def peak_fp32_tflops(self) -> float:
+        """fp32 TFLOP/s at the boost clock, a FMA counted as 2."""
+        return 2e-6 * self.sms * self.fma_lanes_sm * self.clock_mhz
+
+
+CHIP = GpuChip
+
+
