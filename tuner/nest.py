@@ -6,6 +6,12 @@ The first road (:mod:`tuner.tir`) reads one scheduled program (columns of length
 
 A loop is a list of **digits**: a fused loop is several digits of one kind, outermost first, so that
 every access stays affine.  ``blockIdx.x`` extent is the product of the digits of that kind.
+
+What the two roads may do differently, because the summary does not see it: names of digits and
+statements, digits of extent 1, a digit written as several (same kind, same order, each coefficient
+that of the part times what lies below it), coefficients of 0 present or absent, constant offsets.
+What has to agree: the order of statements and buffers' shapes, the order of the digits of a
+statement, the order of its reads, and that digits shared by two statements have one name.
 """
 
 from __future__ import annotations
@@ -35,16 +41,34 @@ class Digit:
 
 
 @dataclass(frozen=True)
+class Split:
+    """A quasi-affine term ``scale * ((sum coefs * digits) // div % mod)``; ``mod`` 0: no modulus.
+
+    Only where a loop is cut across its digits (a fused index of 256 x 1000 bound to 512 threads);
+    everything that can be written as digits with coefficients is.
+    """
+
+    coefs: Mapping[str, IntColumn]
+    div: IntColumn
+    mod: IntColumn
+    scale: IntColumn
+
+
+@dataclass(frozen=True)
 class Access:
     """One buffer access: for each dimension, digit name -> coefficient ``(n,)`` in elements.
 
     ``extent`` is, for each dimension, what one execution touches beyond the digits (a tensor
-    intrinsic touches a 16x16 tile: ``(16, 16)``); ones for a scalar access.
+    intrinsic touches a 16x16 tile: ``(16, 16)``); ones for a scalar access.  ``splits`` holds the
+    quasi-affine terms of each dimension; empty where there are none at all.  Padding that was
+    inlined (``if_then_else`` around the load) is not seen: the access reaches over the edge and
+    the summary clips it to the buffer.
     """
 
     buffer: str
     dims: tuple[Mapping[str, IntColumn], ...]
     extent: tuple[IntColumn, ...]
+    splits: tuple[tuple[Split, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,9 +84,23 @@ class Ops:
 class Statement:
     """One block of the scheduled program.
 
+    ``role``: ``copy`` moves elements unchanged (padding with a constant included), ``init`` writes
+    a constant, all else is ``compute``.  An init that TVM has split off a reduction is left out:
+    registers are cleared for free beside the loads.
+
     ``digits`` are all enclosing digits, outermost first.  ``cooperative``: the threads of the block
-    share the copy, so that its ``digits`` hold the tile but no threadIdx of their own.
-    ``pipeline_stages``: versions of its target buffer that a software pipeline keeps (1: none).
+    share the copy, so that its ``digits`` hold the tile (a digit for each dimension, of the region
+    before it is cut into threads and lanes) but neither threadIdx nor vthread.
+
+    ``reads`` of a multiply-accumulate are A, then B, then the rest; the accumulator that a
+    reduction reads back is not listed.  Each buffer is listed once.
+
+    ``intrin``: rows, columns, reduction of one tensor intrinsic call.  ``lanes``: vector width of
+    the copy in elements (after RewriteCooperativeFetch: 1 where the annotated width does not divide
+    the tile).  ``stages``: copies of the written buffer that are kept, by a software pipeline or
+    a buffer count (None: 1).  ``pipeline_extent``: extent of the software-pipelined loop around
+    (None or 0: none); TVM's verifier refuses 1.  ``thread_bounds``: what
+    ``meta_schedule.thread_extent_{low,high}_inclusive`` demand of the threads, (0, 0): nothing.
     """
 
     name: str
@@ -74,17 +112,25 @@ class Statement:
     intrin: tuple[int, int, int] | None = None
     lanes: IntColumn | None = None
     cooperative: bool = False
-    pipeline_stages: IntColumn | None = None
+    stages: IntColumn | None = None
+    pipeline_extent: IntColumn | None = None
+    thread_bounds: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer: ``shape`` is what is allocated after compaction, a column for each dimension."""
+    """A buffer: ``shape`` is what is allocated after compaction, a column for each dimension.
+
+    Of an argument (scope ``global``, not allocated) it is the whole tensor.  ``stages`` of the
+    statement that writes it are not part of the shape, nor are virtual threads, nor the padding of
+    ``storage_align``, which is ``row_pad``: elements added to each row of the last dimension.
+    """
 
     name: str
     scope: str
     dtype: str
     shape: tuple[IntColumn, ...]
+    row_pad: IntColumn | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +138,8 @@ class Nest:
     """The loop nest of ``n`` candidates.
 
     ``kernels`` holds the separately launched kernels in order, each its statements in program
-    order; ``unroll`` the explicit unroll limit; ``flops`` the useful operations of the workload.
+    order; ``unroll`` the explicit unroll limit; ``flops`` and ``macs`` the useful operations and
+    multiply-accumulates of the workload.
     """
 
     n: int
@@ -100,4 +147,5 @@ class Nest:
     buffers: Mapping[str, Buffer]
     unroll: IntColumn
     flops: float
+    macs: float = 0.0
     notes: Mapping[str, IntColumn] = field(default_factory=dict)
