@@ -1,0 +1,12 @@
+"""Search strategies: one interface, one file each."""
+
+from tuner.search.evolutionary import Evolutionary
+from tuner.search.random import RandomSearch
+from tuner.search.space import Choice, Pool, SketchSpace
+from tuner.search.strategy import Score, Strategy
+
+STRATEGIES: dict[str, type[Evolutionary] | type[RandomSearch]] = {
+    s.name: s for s in (Evolutionary, RandomSearch)
+}
+
+__all__ = ["STRATEGIES", "Choice", "Pool", "Score", "SketchSpace", "Strategy"]

@@ -1,0 +1,27 @@
+"""Uniform random search: the strategy every other one has to beat."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.search.space import IntMatrix, Pool, SketchSpace
+from tuner.search.strategy import Score, Seen
+
+
+class RandomSearch:
+    """Proposes candidates in random order and learns nothing."""
+
+    name = "random"
+
+    def __init__(self, spaces: tuple[SketchSpace, ...], seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._seen = Seen(spaces, self._rng)
+
+    def propose(self, n: int, score: Score | None) -> tuple[Pool, NDArray[np.int64]]:
+        """``n`` new candidates in random order; ``score`` is ignored."""
+        pool = self._seen.random(n)
+        return pool, self._rng.permutation(len(pool))
+
+    def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
+        """Nothing to learn."""

@@ -1,0 +1,175 @@
+"""What a strategy samples from: for every sampling decision of a sketch its allowed options.
+
+The task stage shrinks the options before the search starts, so that a strategy never draws a value
+that was pruned.  A tile decision's options are factor tuples, a categorical's its indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.factors import prime_powers
+
+IntMatrix = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Options of one decision, ``(m, width)``; they fill columns ``start : start + width``.
+
+    ``tile``: neighbours are tuples in which one prime factor moved from one part to another.
+    """
+
+    name: str
+    start: int
+    options: IntMatrix
+    tile: bool
+
+    @property
+    def stop(self) -> int:
+        """First column behind this decision."""
+        return self.start + int(self.options.shape[1])
+
+    def neighbours(self, rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
+        """A neighbouring allowed option for each of ``rows`` ``(n, width)``; a random one where the
+        neighbour that was drawn is not allowed.
+        """
+        drawn = self.options[rng.integers(len(self.options), size=len(rows))]
+        if not self.tile or self.options.shape[1] < 2:
+            return drawn
+        moved = _move_factor(rows, rng)
+        allowed = _rows_in(moved, self.options)
+        return np.where(allowed[:, None], moved, drawn)
+
+
+@dataclass(frozen=True)
+class SketchSpace:
+    """The allowed decision vectors of one sketch."""
+
+    choices: tuple[Choice, ...]
+
+    @property
+    def width(self) -> int:
+        """Columns of a decision matrix."""
+        return self.choices[-1].stop if self.choices else 0
+
+    @property
+    def size(self) -> int:
+        """Number of decision vectors."""
+        total = 1
+        for choice in self.choices:
+            total *= len(choice.options)
+        return total
+
+    def sample(self, n: int, rng: np.random.Generator) -> IntMatrix:
+        """``(n, width)`` decision vectors, every decision uniform over its options."""
+        out = np.empty((n, self.width), dtype=np.int64)
+        for c in self.choices:
+            out[:, c.start : c.stop] = c.options[rng.integers(len(c.options), size=n)]
+        return out
+
+    def enumerate(self) -> IntMatrix:
+        """All decision vectors, ``(size, width)``; for small spaces."""
+        out = np.empty((self.size, self.width), dtype=np.int64)
+        repeat = self.size
+        for c in self.choices:
+            repeat //= len(c.options)
+            index = np.arange(self.size) // repeat % len(c.options)
+            out[:, c.start : c.stop] = c.options[index]
+        return out
+
+    def mutate(self, rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
+        """Each row with one decision replaced by a neighbour (a second one half of the time)."""
+        out = rows.copy()
+        open_choices = [c for c in self.choices if len(c.options) > 1]
+        if not open_choices or not len(out):
+            return out
+        for share in (1.0, 0.5):
+            which = rng.integers(len(open_choices), size=len(out))
+            hit = rng.random(len(out)) < share
+            for i, c in enumerate(open_choices):
+                chosen = np.flatnonzero((which == i) & hit)
+                if len(chosen):
+                    old = out[chosen, c.start : c.stop]
+                    out[chosen, c.start : c.stop] = c.neighbours(old, rng)
+        return out
+
+    def crossover(self, a: IntMatrix, b: IntMatrix, rng: np.random.Generator) -> IntMatrix:
+        """Row by row a mix of two parents, whole decisions at a time."""
+        out = a.copy()
+        for c in self.choices:
+            from_b = rng.random(len(a)) < 0.5
+            out[from_b, c.start : c.stop] = b[from_b, c.start : c.stop]
+        return out
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidates by sketch: ``matrices[s]`` is ``(n_s, width_s)``, flattened in that order."""
+
+    matrices: tuple[IntMatrix, ...]
+
+    def __len__(self) -> int:
+        return sum(len(m) for m in self.matrices)
+
+    def identities(self) -> list[tuple[int, bytes]]:
+        """A hashable identity of each candidate, in order."""
+        return [(s, row.tobytes()) for s, m in enumerate(self.matrices) for row in m]
+
+    def locate(self, index: int) -> tuple[int, IntMatrix]:
+        """``(sketch, decision row)`` of a flat index."""
+        for s, m in enumerate(self.matrices):
+            if index < len(m):
+                return s, m[index]
+            index -= len(m)
+        raise IndexError("no such candidate in the pool")
+
+    def take(self, mask: NDArray[np.bool_]) -> Pool:
+        """The candidates where a flat mask is true."""
+        edges = np.cumsum([len(m) for m in self.matrices])[:-1]
+        parts = np.split(mask, edges)
+        return Pool(tuple(m[p] for m, p in zip(self.matrices, parts, strict=True)))
+
+    @classmethod
+    def concat(cls, pools: Sequence[Pool]) -> Pool:
+        """Join pools of the same sketches."""
+        groups = zip(*(p.matrices for p in pools), strict=True)
+        return cls(tuple(np.concatenate(group) for group in groups))
+
+
+def _move_factor(rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
+    """Move one prime factor of one part into another part, as TVM's MutateTileSize does."""
+    n, width = rows.shape
+    at = np.arange(n)
+    giver = np.argmax(rng.random((n, width)) * (rows > 1), axis=1)
+    taker = (giver + rng.integers(1, width, size=n)) % width
+    out = rows.copy()
+    prime = _random_prime(out[at, giver], rng)
+    out[at, giver] //= prime
+    out[at, taker] *= prime
+    return out
+
+
+def _random_prime(values: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A prime factor of each value, each distinct one with the same chance (1 for 1)."""
+    unique, inverse = np.unique(values, return_inverse=True)
+    primes = [[p for p, _ in prime_powers(int(v))] or [1] for v in unique]
+    table = np.ones((len(unique), max(len(p) for p in primes)), dtype=np.int64)
+    for i, p in enumerate(primes):
+        table[i, : len(p)] = p
+    counts = np.array([len(p) for p in primes])[inverse]
+    draw = (rng.random(len(values)) * counts).astype(np.int64)
+    out: NDArray[np.int64] = table[inverse, draw]
+    return out
+
+
+def _rows_in(rows: IntMatrix, options: IntMatrix) -> NDArray[np.bool_]:
+    kind = np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))
+    return np.isin(
+        np.ascontiguousarray(rows).view(kind).ravel(),
+        np.ascontiguousarray(options).view(kind).ravel(),
+    )

@@ -1,0 +1,89 @@
+"""The one interface of search strategies, and their registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.search.space import IntMatrix, Pool, SketchSpace
+
+ENUMERABLE = 20_000  # spaces up to this size are enumerated when sampling finds nothing new
+
+Score = Callable[[Pool], NDArray[np.float64]]
+
+
+class Strategy(Protocol):
+    """Proposes batches of candidates that it never proposed before.
+
+    ``score`` predicts each candidate's latency (lower is better), ``None`` while nothing was
+    measured.  The order of what is proposed is the order of preference.
+    """
+
+    name: str
+
+    def propose(self, n: int, score: Score | None) -> tuple[Pool, NDArray[np.int64]]:
+        """Up to ``n`` new candidates, and their flat indices in order of preference.  An empty pool
+        says that the space is exhausted.
+        """
+        ...
+
+    def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
+        """Learn one result: a measured latency, or ``inf`` for a failed or pruned candidate."""
+        ...
+
+
+class Seen:
+    """The candidates proposed so far; draws fresh ones and notices when there are none left."""
+
+    def __init__(self, spaces: tuple[SketchSpace, ...], rng: np.random.Generator) -> None:
+        self.spaces = spaces
+        self._rng = rng
+        self._keys: set[tuple[int, bytes]] = set()
+
+    def claim(self, pool: Pool) -> Pool:
+        """The candidates of ``pool`` never claimed before, each once; they are claimed now."""
+        mask = np.zeros(len(pool), dtype=bool)
+        for i, key in enumerate(pool.identities()):
+            mask[i] = key not in self._keys
+            self._keys.add(key)
+        return pool.take(mask)
+
+    def unclaimed(self, pool: Pool) -> Pool:
+        """The candidates of ``pool`` not claimed yet."""
+        return pool.take(np.array([key not in self._keys for key in pool.identities()], dtype=bool))
+
+    def random(self, n: int) -> Pool:
+        """Claim up to ``n`` random candidates, the sketches with equal chances.
+
+        Fewer come back only when the space is nearly exhausted; a small space is then enumerated,
+        so that its last candidates are found as well.
+        """
+        pools = [self.empty()]
+        for _ in range(4):
+            missing = n - sum(map(len, pools))
+            if missing > 0:
+                pools.append(self.claim(self.draw(missing)))
+        missing = n - sum(map(len, pools))
+        if missing > 0 and sum(s.size for s in self.spaces) <= ENUMERABLE:
+            rest = self.claim(Pool(tuple(s.enumerate() for s in self.spaces)))
+            keep = self._rng.permutation(len(rest)) < missing
+            pools.append(rest.take(keep))
+            self._release(rest.take(~keep))
+        return Pool.concat(pools)
+
+    def draw(self, n: int) -> Pool:
+        """``n`` random candidates, the sketches with equal chances; nothing is claimed."""
+        of_sketch = self._rng.integers(len(self.spaces), size=n)
+        counts = np.bincount(of_sketch, minlength=len(self.spaces))
+        drawn = (s.sample(int(c), self._rng) for s, c in zip(self.spaces, counts, strict=True))
+        return Pool(tuple(drawn))
+
+    def _release(self, pool: Pool) -> None:
+        self._keys.difference_update(pool.identities())
+
+    def empty(self) -> Pool:
+        """A pool of no candidates."""
+        return Pool(tuple(np.empty((0, s.width), dtype=np.int64) for s in self.spaces))
