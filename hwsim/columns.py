@@ -66,7 +66,7 @@ _COMMON = (
     _c("k_steps", "steps", "staged reduction steps of one output tile", 1),
     _c("reduce_length", "elements", "full reduction length of the main statement", 1),
     _c("reduce_inner", "elements", "reduction extent inside the innermost staged step", 1),
-    _c("spatial_inner", "elements", "contiguous innermost spatial extent that one lane group makes", 1),
+    _c("spatial_inner", "elements", "contiguous innermost spatial extent of one lane group", 1),
     _c("vector_lanes", "elements", "widest vector access or vectorised loop of the kernel", 1),
     _c("unroll", "steps", "max step of explicit unrolling (0: none)"),
     _c("loop_depth", "loops", "loops around the main statement"),
@@ -93,7 +93,7 @@ def _buffers(*scopes: str) -> tuple[Column, ...]:
     return tuple(out)
 
 
-# One instruction of the matrix unit as the schedule issues it: a whole tile, not one 16x16x16 block.
+# One instruction of the matrix unit as the schedule issues it: a whole tile, not one 16^3 block.
 _MATRIX = (
     _c("mm_count", "instructions", "matrix instructions of one block"),
     _c("mm_m", "elements", "rows of one matrix instruction, padded"),
@@ -189,6 +189,10 @@ _GPU = (
     _c("operand_regs", "registers", "32-bit registers of a thread's operand fragments"),
     _c("barriers", "barriers", "block-wide barriers of one block"),
     _c("tensor_core", "bool", "1: the MACs run on tensor cores"),
+    _c("thread_floor", "threads", "least threads that the schedule's annotation accepts (0: none)"),
+    _c("thread_ceiling", "threads", "most threads that the annotation accepts (0: none)"),
+    _c("pipeline_extent", "steps", "shortest software-pipelined loop (0: none; TVM refuses 1)"),
+    _c("ramp_lanes", "elements", "widest vectorised access with lanes that are no neighbours"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),
 )
