@@ -28,7 +28,7 @@ def chip_names() -> list[str]:
 
 
 def load_chip(name_or_path: str | Path) -> Chip:
-    """A shipped chip by name, or a chip file by path (anything with a ``/`` or ending in ``.toml``).
+    """A shipped chip by name, or a chip file by path (anything with a ``/`` or in ``.toml``).
 
     Raises
     ------
@@ -71,7 +71,8 @@ def chip_hash(chip: Chip) -> str:
 
 
 def _shipped() -> dict[str, Path]:
-    return {p.stem: p for backend in BACKENDS for p in (_PACKAGE / backend / "chips").glob("*.toml")}
+    folders = [_PACKAGE / backend / "chips" for backend in BACKENDS]
+    return {path.stem: path for folder in folders for path in folder.glob("*.toml")}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -104,7 +105,9 @@ def _split(node: Any, path: str, facts: dict[str, Fact]) -> Any:
     if isinstance(node, dict):
         return {key: _split(child, f"{path}.{key}", facts) for key, child in node.items()}
     if isinstance(node, list | int | float) and not isinstance(node, bool):
-        raise ChipError(f"`{path}` has no source: expected {{ value = ..., mark = .., source = .. }}")
+        raise ChipError(
+            f"`{path}` has no source: expected {{ value = .., mark = .., source = .. }}"
+        )
     return node
 
 
@@ -116,7 +119,7 @@ def _check_finite(value: Any, path: str) -> None:
         raise ChipError(f"`{path}` is {value}, expected a finite number")
 
 
-_AT = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<at>[^`]*)`)?$", re.DOTALL)
+_AT = re.compile(r"^(?P<what>.*?)(?: - at (`key` in )?`\$(?P<at>[^`]*)`)?$", re.DOTALL)
 _FIELD = re.compile(r"^Object (contains unknown|missing required) field `(?P<field>[^`]*)`$")
 
 

@@ -1,0 +1,87 @@
+"""What an Ascend chip file says: cube and vector cores, their buffers, movers, L2 and HBM.
+
+Cycles are cycles of ``clock_mhz``.  GB/s is 1e9 bytes a second, KiB and MiB are powers of two.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from hwsim.chip import Chip, Dtype
+
+Cores = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+Kib = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+Mib = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+Gib = Annotated[int, msgspec.Meta(ge=1, le=1 << 12)]
+Elements = Annotated[int, msgspec.Meta(ge=1, le=1 << 12)]
+Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+Mhz = Annotated[float, msgspec.Meta(ge=10, le=10_000)]
+GbPerS = Annotated[float, msgspec.Meta(ge=1, le=1_000_000)]
+Cycles = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+BytesPerCycle = Annotated[float, msgspec.Meta(ge=0.1, le=1_000_000)]
+Nanoseconds = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+Microseconds = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+
+
+class Mover(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One path of a core: a transfer of ``b`` bytes that nothing else slows down takes
+    ``max(min_cycles, startup_cycles + b / bytes_per_cycle)``.
+
+    With a second buffer the start-up of a transfer hides behind the transfer before it; then
+    ``issue_cycles`` is the least time between two transfers.  ``run_ns`` is what each contiguous
+    run of a transfer costs the memory that all cores share (0 for on-chip paths).
+    """
+
+    bytes_per_cycle: BytesPerCycle
+    startup_cycles: Cycles
+    min_cycles: Cycles
+    issue_cycles: Cycles
+    run_ns: Nanoseconds
+
+
+class AscendChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An Ascend 910B-like chip: AI cores of one cube core and some vector cores each."""
+
+    cube_cores: Cores
+    vector_cores: Cores
+    clock_mhz: Mhz
+
+    l1_kib: Kib
+    l0a_kib: Kib
+    l0b_kib: Kib
+    l0c_kib: Kib
+    ub_kib: Kib  # of one vector core
+    l2_mib: Mib
+    hbm_gib: Gib
+
+    cube_m: Elements  # rows, columns and reduction of the block that the cube makes in one cycle
+    cube_n: Elements
+    cube_k: dict[Dtype, Elements]
+    mmad_issue_cycles: Cycles  # on top of the blocks of an MMAD right behind another
+    mmad_startup_cycles: Cycles  # on top of the blocks of an MMAD that found the cube idle
+
+    gm_l1: Mover
+    gm_ub: Mover
+    ub_gm: Mover
+    l0c_gm: Mover
+    l1_l0a: Mover
+    l1_l0b: Mover
+
+    hbm_gb_per_s: GbPerS  # reached by streaming reads and writes of all cores
+    l2_gb_per_s: GbPerS  # reached by all cores together when everything hits
+    l2_line_bytes: Bytes
+    same_address_ns: Nanoseconds  # one more core reading the same line at the same time
+
+    vector_bytes_per_cycle: BytesPerCycle  # simple operations, bytes of the widest operand
+    special_bytes_per_cycle: BytesPerCycle  # exp, log, sqrt, divide
+    vector_block_bytes: Bytes
+    vector_startup_cycles: Cycles  # of one vector instruction
+
+    scalar_issue_cycles: Cycles  # scalar unit, for each instruction it hands to a queue
+    core_start_us: Microseconds  # from the start of a core to its first transfer
+    launch_us: Microseconds  # from the launch to the end of the task, beyond a core's own time
+
+
+CHIP = AscendChip
