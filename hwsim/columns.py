@@ -173,6 +173,14 @@ _ASCEND = (
     *_VECTOR,
 )
 _MLU = (
+    _f("work_share", "share", "mean work of a block over that of a full block (edges, last tiles)", 1),
+    *(
+        _c(f"{name}_align_bytes", "B", f"{doc}: power of two that every run starts at", 64)
+        for name, doc in MLU_STREAMS.items()
+        if "gdram" in name
+    ),
+    _c("rearrange_count", "passes", "transposes and reshapes in NRAM or WRAM of one block"),
+    _f("rearrange_bytes", "B", "bytes of one such pass"),
     _c("clusters", "clusters", "clusters used (blocks = clusters * cores_per_cluster)", 1),
     _c("cores_per_cluster", "cores", "cores used in a cluster", 1),
     *_streams(MLU_STREAMS, ("gdram",)),
@@ -193,6 +201,8 @@ _GPU = (
     _c("thread_ceiling", "threads", "most threads that the annotation accepts (0: none)"),
     _c("pipeline_extent", "steps", "shortest software-pipelined loop (0: none; TVM refuses 1)"),
     _c("ramp_lanes", "elements", "widest vectorised access with lanes that are no neighbours"),
+    _c("launch_bounds", "bool", "1: the compiler knows the block size, so that it spills to fit", 1),
+    _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),
 )

@@ -1,0 +1,134 @@
+"""Coalescing and bank conflicts: what one warp-wide access of a stream costs, exactly over 32 lanes.
+
+Thread ``t`` of a block touches ``(t % run) * stride1 + (t // run) * stride2`` bytes from the base,
+``lanes * elem_bytes`` wide (see :mod:`hwsim.columns`).  Few distinct patterns occur in a table of
+many rows, so each distinct one is evaluated once.
+
+Shared memory (32 banks of 4 B): a request of 8 B a lane is served by half-warps, one of 16 B by
+quarter-warps; neighbours merge where lanes ``t`` and ``t ^ 1`` (or ``t ^ 2``) read one address.  A
+group takes as many wavefronts as its fullest bank has distinct words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hwsim.gpu_sm.chip import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
+from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+WIDEST_BYTES = 16  # one access instruction of a thread
+_PHASES = 8  # warps that are averaged where the thread run does not divide a warp evenly
+_FAR = np.int64(1) << 40  # addresses are folded here: beyond it only the low bits matter
+
+
+@dataclass(frozen=True)
+class Access:
+    """One stream's warp accesses, columns of shape ``(n,)``.
+
+    ``split``: access instructions that one declared access takes (8 floats are two of 16 B).  Of
+    one such instruction of one warp: ``sectors`` distinct 32 B sectors, ``lines`` distinct 128 B
+    lines, ``wavefronts`` shared-memory passes.
+    """
+
+    split: Floats
+    sectors: Floats
+    lines: Floats
+    wavefronts: Floats
+
+
+def access_of(table: KernelTable, stream: str) -> Access:
+    """Evaluate ``stream`` (a name of :data:`hwsim.columns.GPU_STREAMS`) for every row."""
+    names = ("lanes", "elem_bytes", "thread_run", "stride1_bytes", "stride2_bytes")
+    lanes, elem, run, step1, step2 = (
+        np.asarray(table[f"{stream}_{name}"], dtype=np.float64) for name in names
+    )
+    width = np.maximum(lanes, 1) * np.maximum(elem, 1)
+    threads = np.minimum(table["threads"], WARP * _PHASES)
+    keys = np.column_stack([np.minimum(width, WIDEST_BYTES), run, step1, step2, threads])
+    index, first = _distinct(np.minimum(keys, float(_FAR)).astype(np.int64))
+    sectors, lines, waves = _evaluate(np.minimum(keys[first], float(_FAR)).astype(np.int64))
+    return Access(np.ceil(width / WIDEST_BYTES), sectors[index], lines[index], waves[index])
+
+
+def _distinct(keys: Ints) -> tuple[Ints, Ints]:
+    """Row -> pattern number, and a first row of each pattern."""
+    code = np.zeros(len(keys), dtype=np.int64)
+    for column in keys.T:
+        digit, values = pd.factorize(column)
+        code, _ = pd.factorize(code * max(len(values), 1) + digit)
+    first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return code, first
+
+
+def _evaluate(keys: Ints) -> tuple[Floats, Floats, Floats]:
+    out = np.ones((3, len(keys)))
+    run = np.maximum(keys[:, 1], 1)
+    even = (WARP % run == 0) | (run % WARP == 0)
+    for mask, phases in ((even, 1), (~even, _PHASES)):
+        for part in np.array_split(np.flatnonzero(mask), mask.sum() // 4096 + 1):
+            if len(part):
+                out[:, part] = _warps(keys[part], phases)
+    return out[0], out[1], out[2]
+
+
+def _warps(keys: Ints, phases: int) -> Floats:
+    """``(3, n)``: sectors, lines, wavefronts, averaged over ``phases`` warps."""
+    width, run, step1, step2, threads = (c[:, None, None] for c in keys.T)
+    t = np.arange(phases)[None, :, None] * WARP + np.arange(WARP)
+    run = np.maximum(run, 1)
+    start = (t % run) * step1 + (t // run) * step2  # (n, phases, 32)
+    active = t < np.maximum(threads, 1)
+    start = np.where(active, start, start[:, :, :1])
+    used = active.any(axis=2)
+    sectors = _count_blocks(start, width, SECTOR_BYTES)
+    lines = _count_blocks(start, width, LINE_BYTES)
+    waves = _wavefronts(start, width[:, 0, 0])
+    weight = used / used.sum(axis=1, keepdims=True)
+    return np.stack([(v * weight).sum(axis=1) for v in (sectors, lines, waves)])
+
+
+def _count_blocks(start: Ints, width: Ints, size: int) -> Ints:
+    """Distinct aligned blocks of ``size`` bytes that each warp touches, ``(n, phases)``."""
+    ends = np.concatenate([start // size, (start + width - 1) // size], axis=2)
+    ends.sort(axis=2)
+    return 1 + np.asarray((np.diff(ends, axis=2) > 0).sum(axis=2))
+
+
+def _wavefronts(start: Ints, width: Ints) -> Floats:
+    out = np.ones(start.shape[:2])
+    for bytes_ in np.unique(width):
+        rows = width == bytes_
+        out[rows] = _wavefronts_of_width(start[rows], int(bytes_))
+    return out
+
+
+def _wavefronts_of_width(start: Ints, width: int) -> Floats:
+    words = max(width // BANK_BYTES, 1)
+    word = start[..., None] // BANK_BYTES + np.arange(words)  # (n, phases, 32, words)
+    if words == 1:
+        return _fullest_bank(word)
+    half = WARP // 2 if words == 2 else WARP // 4  # lanes of one pass
+    apart = sum(_fullest_bank(word[:, :, i : i + half]) for i in range(0, WARP, half))
+    both = 2 * half
+    merged = sum(_fullest_bank(word[:, :, i : i + both]) for i in range(0, WARP, both))
+    lane = np.arange(WARP)
+    same = [(start == start[:, :, lane ^ bit]).all(axis=2) for bit in (1, 2)]
+    return np.where(same[0] | same[1], merged, apart)
+
+
+def _fullest_bank(word: Ints) -> Floats:
+    """Most distinct words in one bank, for groups ``(n, phases, lanes, words)``."""
+    n, phases = word.shape[:2]
+    flat = np.sort(word.reshape(n * phases, -1), axis=1)
+    new = np.concatenate([np.ones((len(flat), 1), bool), np.diff(flat, axis=1) > 0], axis=1)
+    slot = np.arange(len(flat))[:, None] * BANKS + flat % BANKS
+    counts = np.bincount(slot[new], minlength=len(flat) * BANKS).reshape(-1, BANKS)
+    return np.asarray(counts.max(axis=1).reshape(n, phases), dtype=np.float64)

@@ -1,0 +1,109 @@
+"""Registers, resources and occupancy: how many blocks of a kernel share an SM, and what refuses.
+
+Follows ``cuda_occupancy.h``: shared memory in units of ``shared_unit_bytes`` after the driver's
+reserve, registers in units of 256 a warp, warps dealt to four sub-partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.gpu_sm.chip import (
+    MAX_REGISTERS_THREAD,
+    REGISTER_UNIT,
+    SUB_PARTITIONS,
+    WARP,
+    GpuChip,
+)
+from hwsim.result import Failure, Limit
+from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
+
+ADDRESSING_REGISTERS = 24.0  # indices, pointers, loop counters: median beyond the accumulators
+_REGISTER_STEP = 8.0  # 256 a warp / 32 threads
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Columns ``(n,)``; ``spill_registers`` are those of a thread that live in local memory."""
+
+    warps: Floats  # of one block
+    registers: Floats  # of one thread, as allocated
+    spill_registers: Floats
+    blocks_sm: Floats  # resident on one SM (at least 1 for kernels that run)
+    share: Floats  # resident warps / the SM's maximum
+
+
+def limits(table: KernelTable, chip: GpuChip) -> tuple[Limit, ...]:
+    """Capacities that refuse a kernel, in the order in which the tool chain would find out."""
+    threads = _floats(table, "threads")
+    registers, _ = registers_of(table, chip)
+
+    def limit(name: str, failure: Failure, need: Floats, have: float, unit: str) -> Limit:
+        return Limit(name, failure, need, np.full(table.n, have), unit)
+
+    shared = _floats(table, "shared_bytes")
+    have_shared = chip.shared_block_kib * 1024.0
+    return (
+        limit("shared_memory_block", Failure.compile_error, shared, have_shared, "B"),
+        limit(
+            "threads_block", Failure.launch_error, threads, float(chip.max_threads_block), "threads"
+        ),
+        limit(
+            "registers_block",
+            Failure.launch_error,
+            _allocated(registers) * WARP * _dealt(np.ceil(threads / WARP)),
+            float(chip.registers_sm),
+            "registers",
+        ),
+    )
+
+
+def registers_of(table: KernelTable, chip: GpuChip) -> tuple[Floats, Floats]:
+    """``(registers, spilled)`` of one thread.
+
+    The compiler stops at 255, and, where it knows the block size (``launch_bounds``), at what lets
+    one block start.
+    """
+    wanted = _floats(table, "acc_regs") + _floats(table, "operand_regs") + ADDRESSING_REGISTERS
+    warps = _dealt(np.maximum(np.ceil(_floats(table, "threads") / WARP), 1))
+    share = np.floor(chip.registers_sm / (warps * REGISTER_UNIT)) * _REGISTER_STEP
+    bounded = np.minimum(np.maximum(share, _REGISTER_STEP), MAX_REGISTERS_THREAD)
+    cap = np.where(table["launch_bounds"] > 0, bounded, MAX_REGISTERS_THREAD)
+    return np.minimum(wanted, cap), np.maximum(wanted - cap, 0)
+
+
+def occupancy_of(table: KernelTable, chip: GpuChip) -> Occupancy:
+    """Resident blocks and warps for every row (rows that do not run get 1 block)."""
+    warps = np.maximum(np.ceil(_floats(table, "threads") / WARP), 1)
+    registers, spilled = registers_of(table, chip)
+    by_registers = np.floor(
+        np.floor(chip.registers_sm / SUB_PARTITIONS / (_allocated(registers) * WARP))
+        * SUB_PARTITIONS
+        / warps
+    )
+    unit = chip.shared_unit_bytes
+    shared = np.ceil((_floats(table, "shared_bytes") + chip.shared_reserve_bytes) / unit) * unit
+    by_shared = np.floor(chip.shared_sm_kib * 1024 / np.maximum(shared, 1))
+    by_warps = np.floor(chip.max_threads_sm / WARP / warps)
+    blocks = np.minimum.reduce([by_registers, by_shared, by_warps])
+    blocks = np.clip(blocks, 1, chip.max_blocks_sm)
+    share = blocks * warps * WARP / chip.max_threads_sm
+    return Occupancy(warps, _allocated(registers), spilled, blocks, np.minimum(share, 1))
+
+
+def _dealt(warps: Floats) -> Floats:
+    """Warps that a block's registers are reserved for: the fullest sub-partition counts."""
+    return np.ceil(warps / SUB_PARTITIONS) * SUB_PARTITIONS
+
+
+def _allocated(registers: Floats) -> Floats:
+    return np.maximum(np.ceil(registers / _REGISTER_STEP), 1) * _REGISTER_STEP
+
+
+def _floats(table: KernelTable, name: str) -> Floats:
+    return np.asarray(table[name], dtype=np.float64)
