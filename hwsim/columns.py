@@ -205,6 +205,12 @@ _GPU = (
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),
+    *(
+        _f(f"{name}_store_stride{i}_bytes", "B", f"{doc}: stride{i} on the shared side (0: dense)")
+        for name, doc in GPU_STREAMS.items()
+        if name.endswith("_global_shared")
+        for i in (1, 2)
+    ),
 )
 
 _OF_BACKEND = {"ascend_cube": _ASCEND, "mlu_sram": _MLU, "gpu_sm": _GPU}

@@ -11,10 +11,18 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hwsim.chip import Chip, Dtype, NonNegative, Positive, PositiveInt
+from hwsim.chip import Chip, NonNegative, Positive, PositiveInt
 
 Efficiency = Annotated[float, msgspec.Meta(gt=0, le=1)]
 SpillPolicy = Literal["ddr", "error"]
+
+
+class MacRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """MACs a cycle of one matrix unit by the type of its inputs."""
+
+    int8: PositiveInt
+    float16: PositiveInt
+    float32: PositiveInt
 
 
 class MluChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -46,7 +54,7 @@ class MluChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     sram_bytes_per_cycle: Positive  # SRAM ports of a cluster, all its cores together
     mv_latency_cycles: NonNegative  # of one move
 
-    macs_per_cycle: dict[Dtype, PositiveInt]  # matrix unit of one core
+    macs_per_cycle: MacRates  # matrix unit of one core
     matmul_multiple: PositiveInt  # columns and reduction are padded to this many elements
     matmul_start_cycles: NonNegative
     vector_bytes_per_cycle: PositiveInt  # one core
@@ -88,9 +96,10 @@ class MluChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Cores of the chip."""
         return self.clusters * self.cores_per_cluster
 
-    def peak_macs_per_us(self, dtype: Dtype) -> float:
+    def peak_macs_per_us(self, dtype: Literal["int8", "float16", "float32"]) -> float:
         """MACs that the matrix units of the whole chip do in a microsecond."""
-        return self.macs_per_cycle[dtype] * self.cores * self.clock_mhz
+        rate: int = getattr(self.macs_per_cycle, dtype)
+        return rate * self.cores * self.clock_mhz
 
 
 CHIP = MluChip

@@ -58,5 +58,5 @@ def test_a_reserve_that_leaves_nothing_is_refused(tmp_path: Path) -> None:
     text = (FILES / "mlu370-s4.toml").read_text()
     bad = tmp_path / "bad.toml"
     bad.write_text(text.replace("sram_kib = { value = 4096", "sram_kib = { value = 128"))
-    with pytest.raises(ChipError, match="sram_reserved_kib is 128, expected below sram_kib 128"):
+    with pytest.raises(ChipError, match="sram_reserved_kib is 128, expected below 128"):
         load_chip(bad)

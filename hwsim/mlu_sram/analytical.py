@@ -1,0 +1,184 @@
+"""Analytical model of the MLU370, vectorised over the kernel table.
+
+A block's pieces pass through three engines: IO (GDRAM to SRAM, NRAM or WRAM and back), MV (SRAM to
+NRAM or WRAM) and the core's instruction stream.  Single-buffered stages add up; double-buffered
+ones take the longest engine plus one piece of the others to fill and drain.  The bus is shared: a
+transfer takes the longest of what its engine, its cluster's limit and the chip's bus need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwsim.mlu_sram.chip import MluChip
+from hwsim.mlu_sram.costs import BlockCosts, block_costs, mac_rate, sram_need_bytes
+from hwsim.mlu_sram.flows import Flow
+from hwsim.mlu_sram.limits import limits, nram_need_bytes
+from hwsim.mlu_sram.placement import Placement, place
+from hwsim.result import Failure, FloatColumn, SimResult, first_exceeded
+from hwsim.table import KernelTable
+
+BOTTLENECKS = (
+    "ddr", "cluster_ddr", "io_issue", "sram_spill", "mv", "matmul", "vector", "scalar", "launch",
+)  # fmt: skip
+
+
+def simulate(table: KernelTable, chip: MluChip) -> SimResult:
+    """Latency, failure, bottleneck and counters of every row of an ``mlu_sram`` table.
+
+    A latency beyond what a float holds is a ``timeout``.  Counters (all ``(n,)``): ``*_us`` are
+    the busiest core's time in each engine over the whole kernel; ``ddr_bus_us`` the time of the
+    chip's bus; ``ddr_*_bytes`` are bytes on the bus, ``sram_spill_bytes`` the SRAM allocation of a
+    cluster that lies in DDR; ``utilisation`` is useful MACs over the chip's peak,
+    ``ddr_utilisation`` bus bytes over its peak, ``core_share`` busy cores over all, each over the
+    latency or the rounds; ``padding_waste`` the share of executed MACs that is padding.
+    """
+    if table.backend != "mlu_sram":
+        raise ValueError(f"backend {table.backend!r}: the MLU model takes 'mlu_sram' tables")
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _simulate(table, chip)
+
+
+def _simulate(table: KernelTable, chip: MluChip) -> SimResult:
+    costs, placement = block_costs(table, chip), place(table, chip)
+    times = _stage_times(costs, placement, chip)
+    work_us = placement.rounds * _block_us(costs, times)
+    latency = chip.launch_us + work_us
+    all_limits = limits(table, chip)
+    failure, failed = first_exceeded(all_limits, len(table))
+    failure[(failure == 0) & ~np.isfinite(latency)] = int(Failure.timeout)
+    parts = _parts(costs, placement, times, chip)
+    counters = _counters(table, chip, costs, placement, times, latency) | parts
+    return SimResult(
+        latency_us=np.where(failure == 0, latency, np.inf),
+        failure=failure,
+        failed_limit=failed,
+        limits=all_limits,
+        bottleneck=np.argmax([_finite(parts[f"{b}_us"]) for b in BOTTLENECKS], axis=0),
+        bottleneck_names=BOTTLENECKS,
+        counters={name: _finite(column) for name, column in counters.items()},
+    )
+
+
+@dataclass(frozen=True)
+class _Times:
+    """IO times of one block while the whole machine runs, ``(n,)`` each, in microseconds."""
+
+    far: FloatColumn
+    near_a: FloatColumn
+    near_b: FloatColumn
+    store: FloatColumn
+
+    @property
+    def io(self) -> FloatColumn:
+        return self.far + self.near_a + self.near_b + self.store
+
+
+def _stage_times(costs: BlockCosts, placement: Placement, chip: MluChip) -> _Times:
+    share = np.maximum(placement.chip_share(), placement.cluster_share(chip))
+    flows = (costs.far, costs.near_a, costs.near_b, costs.store)
+    return _Times(*(flow.us(share) for flow in flows))
+
+
+def _block_us(costs: BlockCosts, times: _Times) -> FloatColumn:
+    """One block from its first load to its last store."""
+    near = _near_us(costs, times)
+    far_piece = times.far / costs.far_steps
+    others = (costs.mv_a_us + costs.mv_b_us + costs.compute_us) / costs.far_steps
+    pipelined = np.maximum(near + far_piece, times.io + others)
+    return np.where(costs.far_overlap, pipelined, times.far + near)
+
+
+def _near_us(costs: BlockCosts, times: _Times) -> FloatColumn:
+    """Everything inside the SRAM stage: fill NRAM and WRAM, compute, store."""
+    a, b = costs.a_overlap, costs.b_overlap
+    fill_a, fill_b = times.near_a + costs.mv_a_us, times.near_b + costs.mv_b_us
+    serial = np.where(a, 0.0, fill_a + times.store) + np.where(b, 0.0, fill_b)
+    loads = np.where(a, times.near_a, 0.0) + np.where(b, times.near_b, 0.0)
+    moves = np.where(a, costs.mv_a_us, 0.0) + np.where(b, costs.mv_b_us, 0.0)
+    store = np.where(a, times.store, 0.0)
+    compute, steps = costs.compute_us, costs.near_steps
+    io_bound = loads + store + compute / steps
+    mv_bound = moves + compute / steps
+    core_bound = compute + (loads + moves) / steps + store / costs.out_steps
+    return np.asarray(serial + np.maximum(np.maximum(io_bound, mv_bound), core_bound))
+
+
+def _parts(
+    costs: BlockCosts, placement: Placement, times: _Times, chip: MluChip
+) -> dict[str, FloatColumn]:
+    """Time of the whole kernel by what it is spent on (before overlap), keys ``<name>_us``."""
+    by_chip = placement.chip_share() >= placement.cluster_share(chip)
+    share = np.maximum(placement.chip_share(), placement.cluster_share(chip))
+    bus, issue = _by_limit((costs.far, costs.near_a, costs.near_b, costs.store), share)
+    spill = np.minimum(np.where(costs.spilled, costs.spill_us * share, 0.0), bus + issue)
+    kept = np.maximum(1.0 - spill / np.maximum(bus + issue, 1e-30), 0.0)
+    rounds = placement.rounds
+    return {
+        "ddr_us": rounds * np.where(by_chip, bus * kept, 0.0),
+        "cluster_ddr_us": rounds * np.where(by_chip, 0.0, bus * kept),
+        "io_issue_us": rounds * issue * kept,
+        "sram_spill_us": rounds * spill,
+        "mv_us": rounds * (costs.mv_a_us + costs.mv_b_us),
+        "matmul_us": rounds * costs.matmul_us,
+        "vector_us": rounds * costs.vector_us,
+        "scalar_us": rounds * costs.scalar_us,
+        "launch_us": np.full(len(rounds), float(chip.launch_us)),
+    }
+
+
+def _by_limit(flows: tuple[Flow, ...], share: FloatColumn) -> tuple[FloatColumn, FloatColumn]:
+    """Time of flows that the bus limits, and of those that issue and latency limit."""
+    bus, issue = np.zeros(len(share)), np.zeros(len(share))
+    for flow in flows:
+        limited = flow.bus_us * share >= flow.issue_us
+        bus = bus + np.where(limited, flow.bus_us * share, 0.0)
+        issue = issue + flow.latency_us + np.where(limited, 0.0, flow.issue_us)
+    return bus, issue
+
+
+def _counters(
+    table: KernelTable,
+    chip: MluChip,
+    costs: BlockCosts,
+    placement: Placement,
+    times: _Times,
+    latency: FloatColumn,
+) -> dict[str, FloatColumn]:
+    macs, useful = _f(table, "macs"), _f(table, "macs_useful")
+    blocks = placement.chip_blocks
+    loads = costs.far.bus_bytes + costs.near_a.bus_bytes + costs.near_b.bus_bytes
+    stored = costs.store.bus_bytes
+    peak = mac_rate(table, chip) * chip.cores * chip.clock_mhz
+    return {
+        "io_us": placement.rounds * times.io,
+        "compute_us": placement.rounds * costs.compute_us,
+        "ddr_bus_us": blocks
+        * sum(f.bus_us for f in (costs.far, costs.near_a, costs.near_b, costs.store)),
+        "ddr_bytes": blocks * (loads + stored),
+        "ddr_load_bytes": blocks * loads,
+        "ddr_store_bytes": blocks * stored,
+        "sram_spill_bytes": np.where(costs.spilled, sram_need_bytes(table), 0.0),
+        "sram_need_bytes": sram_need_bytes(table),
+        "nram_need_bytes": nram_need_bytes(table),
+        "rounds": placement.rounds,
+        "core_share": np.minimum(
+            _f(table, "clusters")
+            * _f(table, "cores_per_cluster")
+            / (placement.rounds * chip.cores),
+            1.0,
+        ),
+        "utilisation": useful / (peak * latency),
+        "ddr_utilisation": blocks * (loads + stored) / (chip.ddr_gbps * 1e3 * latency),
+        "padding_waste": np.where(macs > 0, 1.0 - np.minimum(useful / macs, 1.0), 0.0),
+    }
+
+
+def _finite(values: FloatColumn) -> FloatColumn:
+    return np.nan_to_num(values, nan=0.0, posinf=np.finfo(np.float64).max)
+
+
+def _f(table: KernelTable, name: str) -> FloatColumn:
+    return np.asarray(table[name], dtype=np.float64)

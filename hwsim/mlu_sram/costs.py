@@ -1,0 +1,181 @@
+"""What one block of a kernel costs on an MLU: the description that both models share.
+
+Sources: rates, granules and latencies are the chip file's; the streams that may overlap (IO, MV,
+compute) are those of the mlu-ops guide.  What no source gives is a parameter of the chip file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.mlu_sram.chip import MluChip
+from hwsim.mlu_sram.flows import Flow, gdram_flow, spilled_flow
+from hwsim.result import FloatColumn
+from hwsim.table import KernelTable
+
+BoolColumn = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class BlockCosts:
+    """One block's work; every column is ``(n,)``, times are totals over the block's life.
+
+    ``far`` fills the cluster's SRAM, ``near_a`` NRAM and ``near_b`` WRAM from GDRAM, ``store``
+    writes the results; the ``mv`` times move SRAM tiles into NRAM and WRAM.  ``far_steps``,
+    ``near_steps`` and ``out_steps`` say in how many pieces each of them comes, and the
+    ``*_overlap`` flags whether the next piece is fetched while this one is used.
+    """
+
+    far: Flow
+    near_a: Flow
+    near_b: Flow
+    store: Flow
+    mv_a_us: FloatColumn
+    mv_b_us: FloatColumn
+    matmul_us: FloatColumn
+    vector_us: FloatColumn
+    scalar_us: FloatColumn
+    far_steps: FloatColumn
+    near_steps: FloatColumn
+    out_steps: FloatColumn
+    far_overlap: BoolColumn
+    a_overlap: BoolColumn
+    b_overlap: BoolColumn
+    spilled: BoolColumn
+    spill_us: FloatColumn  # bus time that only the spill causes
+
+    @property
+    def compute_us(self) -> FloatColumn:
+        """Matrix, vector and scalar work of the block, which share one instruction stream."""
+        return self.matmul_us + self.vector_us + self.scalar_us
+
+
+def block_costs(table: KernelTable, chip: MluChip) -> BlockCosts:
+    """Costs of one block of every row."""
+    spilled = sram_need_bytes(table) > chip.sram_bytes
+    cores = _f(table, "cores_per_cluster")
+    near_a = gdram_flow(table, "a_gdram_nram", chip) + gdram_flow(table, "x_gdram_nram", chip)
+    near_b = gdram_flow(table, "b_gdram_wram", chip)
+    store = gdram_flow(table, "c_nram_gdram", chip, write=True)
+    far = gdram_flow(table, "a_gdram_sram", chip, shared=cores)
+    far = far + gdram_flow(table, "b_gdram_sram", chip, shared=cores)
+    back_a, back_b, written = _spill(table, chip, spilled)
+    near_steps, far_steps, out_steps = _steps(table)
+    matmul_us, vector_us, scalar_us = _compute(table, chip, near_steps)
+    double = {s: _f(table, f"{s}_buffers") >= 2 for s in ("sram", "nram", "wram")}
+    return BlockCosts(
+        far=far + written,
+        near_a=near_a + back_a,
+        near_b=near_b + back_b,
+        store=store,
+        mv_a_us=_mv_us(table, "a_sram_nram", chip),
+        mv_b_us=_mv_us(table, "b_sram_wram", chip),
+        matmul_us=matmul_us,
+        vector_us=vector_us,
+        scalar_us=scalar_us,
+        far_steps=far_steps,
+        near_steps=near_steps,
+        out_steps=out_steps,
+        far_overlap=double["sram"] & ~spilled,
+        a_overlap=double["nram"],
+        b_overlap=double["wram"],
+        spilled=spilled,
+        spill_us=back_a.bus_us + back_b.bus_us + written.bus_us,
+    )
+
+
+def sram_need_bytes(table: KernelTable) -> FloatColumn:
+    """SRAM that a cluster needs, ``(n,)``: every copy of its staged tiles."""
+    return _f(table, "sram_bytes") * np.maximum(_f(table, "sram_buffers"), 1.0)
+
+
+def _spill(table: KernelTable, chip: MluChip, spilled: BoolColumn) -> tuple[Flow, Flow, Flow]:
+    """A spilled tile is written to DDR once and read back by each core instead of moved."""
+    a, b = (spilled_flow(table, s, chip, write=False) for s in ("a_sram_nram", "b_sram_wram"))
+    written = spilled_flow(table, "a_gdram_sram", chip, write=True)
+    written = written + spilled_flow(table, "b_gdram_sram", chip, write=True)
+    return a.where(spilled), b.where(spilled), written.where(spilled)
+
+
+def _steps(table: KernelTable) -> tuple[FloatColumn, FloatColumn, FloatColumn]:
+    """Pieces in which tiles reach the cores, the SRAM, and in which results leave: at least 1."""
+    far = np.maximum(_f(table, "a_gdram_sram_count"), _f(table, "b_gdram_sram_count"))
+    out = np.maximum(_f(table, "c_nram_gdram_count"), 1.0)
+    near = np.maximum(_f(table, "k_steps") * _f(table, "out_tiles"), np.maximum(far, out))
+    for stream in ("a_sram_nram", "b_sram_wram", "a_gdram_nram", "b_gdram_wram", "x_gdram_nram"):
+        near = np.maximum(near, _f(table, f"{stream}_count"))
+    return near, np.maximum(far, 1.0), out
+
+
+def _mv_us(table: KernelTable, stream: str, chip: MluChip) -> FloatColumn:
+    cores = np.maximum(_f(table, "cores_per_cluster"), 1.0)
+    rate = np.minimum(chip.mv_bytes_per_cycle, chip.sram_bytes_per_cycle / cores)
+    count = _f(table, f"{stream}_count")
+    cycles: FloatColumn = count * (chip.mv_latency_cycles + _f(table, f"{stream}_bytes") / rate)
+    return cycles / chip.clock_mhz
+
+
+def _compute(
+    table: KernelTable, chip: MluChip, near_steps: FloatColumn
+) -> tuple[FloatColumn, FloatColumn, FloatColumn]:
+    """Matrix, vector and scalar time of one block; work that no instruction claims is scalar."""
+    blocks = np.maximum(_f(table, "clusters") * _f(table, "cores_per_cluster"), 1.0)
+    on_matrix, on_vector = _f(table, "mm_count") > 0, _f(table, "vec_count") > 0
+    macs = _f(table, "macs") / blocks
+    loose_macs = np.where(on_matrix, 0.0, macs)
+    special = _f(table, "special_ops") / blocks
+    simple = _f(table, "alu_ops") / blocks + special
+    matrix = _matmul_cycles(table, chip, np.where(on_matrix, macs, 0.0))
+    vector = _vector_cycles(table, chip, simple + loose_macs)
+    slow = special * _element_bytes(table) / chip.vector_bytes_per_cycle
+    vector = vector + slow * (chip.special_slowdown - 1.0)
+    access, op = chip.scalar_access_cycles, chip.scalar_op_cycles
+    scalar = loose_macs * 2 * (access + op) + simple * (3 * access + op)
+    scalar = scalar + special * op * (chip.special_slowdown - 1.0)
+    scalar = np.where(on_vector, 0.0, scalar) + near_steps * chip.step_cycles
+    vector = np.where(on_vector, vector, 0.0) + _rearrange_cycles(table, chip)
+    mhz = chip.clock_mhz
+    return matrix / mhz, vector / mhz, scalar / mhz
+
+
+def _matmul_cycles(table: KernelTable, chip: MluChip, macs: FloatColumn) -> FloatColumn:
+    unit = chip.matmul_multiple
+    n, k = (np.ceil(_f(table, f"mm_{axis}") / unit) * unit for axis in "nk")
+    rate = mac_rate(table, chip)
+    issued = _f(table, "mm_count") * (chip.matmul_start_cycles + _f(table, "mm_m") * n * k / rate)
+    return np.asarray(np.maximum(issued, macs / rate))
+
+
+def mac_rate(table: KernelTable, chip: MluChip) -> FloatColumn:
+    """MACs a cycle of one core for the width of each row's inputs, ``(n,)``."""
+    bits, rates = _f(table, "in_bits"), chip.macs_per_cycle
+    wide = np.where(bits <= 16, float(rates.float16), float(rates.float32))
+    return np.where(bits <= 8, float(rates.int8), wide)
+
+
+def _vector_cycles(table: KernelTable, chip: MluChip, element_ops: FloatColumn) -> FloatColumn:
+    """Passes run by run, but never faster than the element operations at the full width."""
+    size, run = _f(table, "vec_bytes"), _f(table, "vec_run_bytes")
+    run = np.where((run <= 0) | (run > size), size, run)
+    instructions = np.ceil(size / np.maximum(run, 1e-9))
+    width = chip.vector_bytes_per_cycle
+    one = instructions * (chip.vector_start_cycles + np.ceil(run / width))
+    at_width = element_ops * _element_bytes(table) / width
+    return np.asarray(np.maximum(_f(table, "vec_count") * one, at_width))
+
+
+def _rearrange_cycles(table: KernelTable, chip: MluChip) -> FloatColumn:
+    width = chip.vector_bytes_per_cycle / chip.rearrange_slowdown
+    one = chip.vector_start_cycles + _f(table, "rearrange_bytes") / width
+    return _f(table, "rearrange_count") * one
+
+
+def _element_bytes(table: KernelTable) -> FloatColumn:
+    return _f(table, "in_bits") / 8.0
+
+
+def _f(table: KernelTable, name: str) -> FloatColumn:
+    return np.asarray(table[name], dtype=np.float64)

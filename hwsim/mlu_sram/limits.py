@@ -1,0 +1,54 @@
+"""What an MLU refuses: capacities that the compiler checks and launches that cannot be placed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hwsim.mlu_sram.chip import MluChip
+from hwsim.mlu_sram.costs import sram_need_bytes
+from hwsim.result import Failure, FloatColumn, Limit
+from hwsim.table import KernelTable
+
+_WIDEST_BITS = 32.0  # inputs of the matrix unit
+
+
+def limits(table: KernelTable, chip: MluChip) -> tuple[Limit, ...]:
+    """Every limit with need and have, ``(n,)`` each, in the order in which they are checked.
+
+    SRAM is a limit only where the chip's ``spill`` policy is ``"error"``.
+    """
+    compile_error, launch_error = Failure.compile_error, Failure.launch_error
+    blocks = np.minimum.reduce([_f(table, c) for c in ("blocks", "clusters", "cores_per_cluster")])
+    bits = np.where(_f(table, "mm_count") > 0, _f(table, "in_bits"), 0.0)
+    out = [
+        _limit("nram_capacity", compile_error, nram_need_bytes(table), chip.nram_bytes, "B"),
+        _limit("wram_capacity", compile_error, _wram_need_bytes(table), chip.wram_bytes, "B"),
+        _limit("matmul_input_width", compile_error, bits, _WIDEST_BITS, "bits"),
+    ]
+    if chip.spill == "error":
+        need = sram_need_bytes(table)
+        out.append(_limit("sram_capacity", compile_error, need, chip.sram_bytes, "B"))
+    cores = _f(table, "cores_per_cluster")
+    out.append(_limit("cluster_cores", launch_error, cores, chip.cores_per_cluster, "cores"))
+    out.append(Limit("grid_blocks", launch_error, np.ones(len(table)), blocks, "blocks"))
+    return tuple(out)
+
+
+def nram_need_bytes(table: KernelTable) -> FloatColumn:
+    """NRAM that a core needs, ``(n,)``: every buffer once, the staged inputs in every copy."""
+    once = _f(table, "nram_bytes")
+    staged = _f(table, "a_sram_nram_bytes") + _f(table, "a_gdram_nram_bytes")
+    staged = np.minimum(staged + _f(table, "x_gdram_nram_bytes"), once)
+    return once + np.maximum(_f(table, "nram_buffers") - 1.0, 0.0) * staged
+
+
+def _wram_need_bytes(table: KernelTable) -> FloatColumn:
+    return _f(table, "wram_bytes") * np.maximum(_f(table, "wram_buffers"), 1.0)
+
+
+def _limit(name: str, failure: Failure, need: FloatColumn, have: float, unit: str) -> Limit:
+    return Limit(name, failure, need, np.full(len(need), float(have)), unit)
+
+
+def _f(table: KernelTable, name: str) -> FloatColumn:
+    return np.asarray(table[name], dtype=np.float64)
