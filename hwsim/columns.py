@@ -61,6 +61,7 @@ _COMMON = (
     _c("tile_k", "elements", "reduction length of one staged step"),
     _c("grid_m", "tiles", "distinct block tiles along the rows of the output", 1),
     _c("grid_n", "tiles", "distinct block tiles along the columns (the fast block index)", 1),
+    _f("work_share", "share", "mean work of a block over that of a full block (edges)", 1),
     _c("grid_batch", "tiles", "block tiles along batch-like dimensions", 1),
     _c("out_tiles", "tiles", "output tiles that one block makes one after another", 1),
     _c("k_steps", "steps", "staged reduction steps of one output tile", 1),
@@ -167,13 +168,18 @@ def _gpu_access(name: str, doc: str) -> tuple[Column, ...]:
 
 
 _ASCEND = (
+    *(
+        _c(f"{name}_align_bytes", "B", f"{doc}: power of two that every run starts at", 512)
+        for name, doc in ASCEND_STREAMS.items()
+        if "gm" in name
+    ),
+    _f("l2_window_bytes", "B", "bytes touched between two uses of the same data (0: everything)"),
     *_streams(ASCEND_STREAMS, ("gm",)),
     *_buffers("l1", "l0a", "l0b", "l0c", "ub"),
     *_MATRIX,
     *_VECTOR,
 )
 _MLU = (
-    _f("work_share", "share", "mean work of a block over that of a full block (edges, last tiles)", 1),
     *(
         _c(f"{name}_align_bytes", "B", f"{doc}: power of two that every run starts at", 64)
         for name, doc in MLU_STREAMS.items()
@@ -201,7 +207,9 @@ _GPU = (
     _c("thread_ceiling", "threads", "most threads that the annotation accepts (0: none)"),
     _c("pipeline_extent", "steps", "shortest software-pipelined loop (0: none; TVM refuses 1)"),
     _c("ramp_lanes", "elements", "widest vectorised access with lanes that are no neighbours"),
-    _c("launch_bounds", "bool", "1: the compiler knows the block size, so that it spills to fit", 1),
+    _c(
+        "launch_bounds", "bool", "1: the compiler knows the block size, so that it spills to fit", 1
+    ),
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),

@@ -20,24 +20,25 @@ Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
 Mhz = Annotated[float, msgspec.Meta(ge=10, le=10_000)]
 GbPerS = Annotated[float, msgspec.Meta(ge=1, le=1_000_000)]
 Cycles = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
-BytesPerCycle = Annotated[float, msgspec.Meta(ge=0.1, le=1_000_000)]
+PerCycle = Annotated[float, msgspec.Meta(ge=0.1, le=1_000_000)]
 Nanoseconds = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 Microseconds = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 
 
 class Mover(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One path of a core: a transfer of ``b`` bytes that nothing else slows down takes
-    ``max(min_cycles, startup_cycles + b / bytes_per_cycle)``.
+    """One path of a core.
 
-    With a second buffer the start-up of a transfer hides behind the transfer before it; then
-    ``issue_cycles`` is the least time between two transfers.  ``run_ns`` is what each contiguous
-    run of a transfer costs the memory that all cores share (0 for on-chip paths).
+    A transfer of ``b`` bytes occupies the mover for
+    ``max(min_cycles, startup_cycles + b / bytes_per_cycle)``; its data can be used
+    ``latency_cycles`` later.  With a second buffer the next transfer starts meanwhile, without one
+    the latency is waited for.  Each contiguous run of a transfer costs the memory that all cores
+    share ``run_ns`` (0 for on-chip paths).
     """
 
-    bytes_per_cycle: BytesPerCycle
+    bytes_per_cycle: PerCycle
     startup_cycles: Cycles
+    latency_cycles: Cycles
     min_cycles: Cycles
-    issue_cycles: Cycles
     run_ns: Nanoseconds
 
 
@@ -74,10 +75,11 @@ class AscendChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     l2_line_bytes: Bytes
     same_address_ns: Nanoseconds  # one more core reading the same line at the same time
 
-    vector_bytes_per_cycle: BytesPerCycle  # simple operations, bytes of the widest operand
-    special_bytes_per_cycle: BytesPerCycle  # exp, log, sqrt, divide
+    vector_bytes_per_cycle: PerCycle  # simple operations, bytes of the widest operand
+    special_elements_per_cycle: PerCycle  # exp, log, sqrt, divide
     vector_block_bytes: Bytes
-    vector_startup_cycles: Cycles  # of one vector instruction
+    vector_issue_cycles: Cycles  # least time between two vector instructions
+    vector_startup_cycles: Cycles  # before a pass that needs the results of the pass before it
 
     scalar_issue_cycles: Cycles  # scalar unit, for each instruction it hands to a queue
     core_start_us: Microseconds  # from the start of a core to its first transfer
