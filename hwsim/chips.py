@@ -91,7 +91,7 @@ def _chip_of(raw: dict[str, Any]) -> Chip:
     facts: dict[str, Fact] = {}
     values = _split(raw, "$", facts)
     struct: type[Chip] = import_module(f"hwsim.{backend}.chip").CHIP
-    chip = _convert(values, struct, "$")
+    chip: Chip = _convert(values, struct, "$")
     return msgspec.structs.replace(chip, provenance=facts)
 
 
