@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 IntColumn = NDArray[np.int64]
 Kind = Literal[
-    "serial", "unroll", "vectorize", "parallel", "vthread",
+    "serial", "unroll", "vectorize", "parallel", "vthread", "tile",
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
 ]  # fmt: skip
 
@@ -89,8 +89,9 @@ class Statement:
     registers are cleared for free beside the loads.
 
     ``digits`` are all enclosing digits, outermost first.  ``cooperative``: the threads of the block
-    share the copy, so that its ``digits`` hold the tile (a digit for each dimension, of the region
-    before it is cut into threads and lanes) but neither threadIdx nor vthread.
+    share the copy, so that its ``digits`` hold the loops around it and then the tile (kind
+    ``"tile"``: a digit for each dimension of the region, before it is cut into threads and lanes),
+    but neither threadIdx nor vthread.
 
     ``reads`` of a multiply-accumulate are A, then B, then the rest; the accumulator that a
     reduction reads back is not listed.  Each buffer is listed once.
