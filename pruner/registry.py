@@ -36,7 +36,7 @@ class Registry:
         return parse_rule(spec, self.classes)
 
     def with_file(self, path: str | Path) -> Registry:
-        """This registry and the rules of a user's ``.py`` file.
+        """A registry that has the rules of a user's ``.py`` file, too.
 
         Raises
         ------

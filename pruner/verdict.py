@@ -1,7 +1,7 @@
 """Verdicts and their JSON: every keep or prune with its rule, hardware basis, evidence, benefit.
 
-The JSON of an :class:`Explanation` is versioned by :data:`SCHEMA_VERSION`: a new optional key raises
-the minor number, anything that could break a reader the major one.
+The JSON of an :class:`Explanation` is versioned by :data:`SCHEMA_VERSION`: a new optional key
+raises the minor number, anything that could break a reader the major one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 SCHEMA_VERSION = "1.0.0"
 
-Stage = Literal["task", "trial"]
+Stage = Literal["task", "trial", "verifier"]  # verifier: TVM's own postprocessors
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ def to_json(value: msgspec.Struct) -> str:
 
 
 def explanation_from_json(text: str | bytes) -> Explanation:
-    """The :class:`Explanation` back; ``msgspec.ValidationError`` (a ``ValueError``) names the key."""
+    """The explanation back; ``msgspec.ValidationError`` (a ``ValueError``) names the key."""
     return msgspec.json.decode(text, type=Explanation)
 
 

@@ -1,0 +1,41 @@
+"""Latencies that no schedule of the hardware can beat, from peaks alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.chip import Chip
+from hwsim.table import KernelTable
+from pruner.machine import machine_of
+from pruner.traffic import traffic_of
+
+Floats = NDArray[np.float64]
+
+
+def compute_us(table: KernelTable, chip: Chip) -> Floats:
+    """``(n,)`` least time for the MACs: the busiest core has ceil(blocks / cores) blocks to do."""
+    machine = machine_of(chip)
+    blocks = np.maximum(table["blocks"], 1)
+    waves = np.ceil(blocks / machine.cores)
+    rate = machine.peak(table) / machine.cores
+    out: Floats = waves * table["macs"] / blocks / np.maximum(rate, 1e-9)
+    return out
+
+
+def memory_us(table: KernelTable, chip: Chip) -> Floats:
+    """``(n,)`` least time for touching each distinct byte once.
+
+    Where everything fits the cache, an earlier launch may have left it there: then the cache's rate
+    is the bound.
+    """
+    machine = machine_of(chip)
+    unique = traffic_of(table).unique_bytes
+    cached = max(machine.offchip_bytes_per_us, machine.cache_bytes_per_us)
+    rate = np.where(unique > machine.cache_bytes, machine.offchip_bytes_per_us, cached)
+    return unique / rate
+
+
+def least_us(table: KernelTable, chip: Chip) -> Floats:
+    """``(n,)`` lower bound of a kernel's latency: compute and memory overlap at best."""
+    return np.maximum(compute_us(table, chip), memory_us(table, chip))

@@ -1,0 +1,138 @@
+"""The learned gate: how likely a candidate is worthless, from what the run has measured so far.
+
+LightGBM predicts the logarithm of the latency from the 38 features; Platt scaling on held-out
+predictions turns the distance to the best so far into the probability of being worse than it.
+Labels are relative to the current best, so they are taken afresh after every round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import lightgbm as lgb
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pruner.calibration import Platt, Reliability, fit_platt, reliability
+from pruner.drift import Drift
+from pruner.forest import ForestOptions, out_of_fold, predict, train
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.float32]
+
+VERSION = "1.0.0"
+FAILURE_FACTOR = 2.0  # a failure counts as this many times the slowest kernel that ran
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """``threshold``: above this probability a candidate is skipped.
+
+    ``min_samples``: measurements, and a quarter of that many successful ones, before the gate
+    prunes at all (no data, no pruning).
+    """
+
+    threshold: float = 0.85
+    min_samples: int = 32
+    forest: ForestOptions = field(default_factory=ForestOptions)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no probability and fewer samples than folds can be made of."""
+        if not 0 < self.threshold <= 1:
+            raise ValueError(f"gate threshold {self.threshold}: expected above 0 and at most 1")
+        if self.min_samples < 16:
+            raise ValueError(f"gate min_samples {self.min_samples}: expected at least 16")
+
+
+class Gate:
+    """Learns online from one task's measurements; deterministic for the same sequence of them."""
+
+    def __init__(self, options: GateOptions | None = None) -> None:
+        self.options = options or GateOptions()
+        self._x: list[Rows] = []
+        self._latency: list[Floats] = []
+        self._booster: lgb.Booster | None = None
+        self._platt = Platt(0.0, 0.0, 1.0)
+        self._drift = Drift()
+        self.held_out = Reliability(0, 0.0, 0.0, ())
+
+    def __str__(self) -> str:
+        """The gate as it is named in verdicts."""
+        o = self.options
+        return f"lightgbm-gate{{version={VERSION},threshold={o.threshold}}}"
+
+    @property
+    def samples(self) -> int:
+        """Measurements seen."""
+        return sum(len(y) for y in self._latency)
+
+    @property
+    def best_us(self) -> float:
+        """Best latency seen; ``inf`` before the first success."""
+        return min((float(y.min()) for y in self._latency if len(y)), default=float("inf"))
+
+    @property
+    def ready(self) -> bool:
+        """Whether there are data enough for a probability."""
+        return self._booster is not None
+
+    @property
+    def open(self) -> bool:
+        """Whether the gate lets everything pass because measurements contradict it."""
+        return self._drift.detected
+
+    @property
+    def threshold_now(self) -> float:
+        """The probability above which it prunes: 1 (never) while it is open."""
+        return 1.0 if self.open else self.options.threshold
+
+    @property
+    def penalty_us(self) -> float:
+        """Latency to assume for what was skipped: the slowest that ran; ``inf`` without data."""
+        ran = [y[np.isfinite(y)] for y in self._latency]
+        return max((float(y.max()) for y in ran if len(y)), default=float("inf"))
+
+    @property
+    def in_use(self) -> Reliability:
+        """Calibration of what the gate said before the measurement, probes included."""
+        return self._drift.reliability()
+
+    def probability(self, x: Rows) -> Floats:
+        """``(n,)`` probability of failing or being worse than the best; 0 before it is ready."""
+        if self._booster is None or not len(x):
+            return np.zeros(len(x))
+        return self._platt.probability(predict(self._booster, x), float(np.log(self.best_us)))
+
+    def observe(self, x: Rows, latency_us: ArrayLike, promised: ArrayLike | None = None) -> None:
+        """Learn from measurements.
+
+        Parameters
+        ----------
+        x:
+            ``(n, 38)`` features of the measured candidates.
+        latency_us:
+            ``(n,)``, ``inf`` for a failure.
+        promised:
+            ``(n,)`` probabilities given for them before (``nan``: none); outcomes are held against
+            them, and the gate opens when they contradict it.
+        """
+        latency = np.asarray(latency_us, dtype=np.float64)
+        if promised is not None and np.isfinite(self.best_us):
+            self._drift.compare(np.asarray(promised, np.float64), latency > self.best_us)
+        self._x.append(np.asarray(x, np.float32))
+        self._latency.append(latency)
+        self._learn()
+
+    def _learn(self) -> None:
+        latency = np.concatenate(self._latency)
+        ran = np.isfinite(latency)
+        needed = self.options.min_samples
+        if len(latency) < needed or ran.sum() < max(needed // 4, 4):
+            return
+        x = np.concatenate(self._x)
+        log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
+        held = out_of_fold(x, log, self.options.forest)
+        self._platt = fit_platt(held, log)
+        best = float(log.min())
+        self.held_out = reliability(self._platt.probability(held, best), log > best)
+        self._booster = train(x, log, self.options.forest)

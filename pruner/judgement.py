@@ -1,0 +1,159 @@
+"""What the trial stage decided for a batch, as columns; verdicts are written out when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.chip import Chip
+from hwsim.table import KernelTable
+from pruner.explain import trial_s, verdict_of
+from pruner.rule import BoolColumn, Finding, FloatColumn
+from pruner.verdict import Benefit, Evidence, Explanation, Verdict, kept
+
+KEPT, GATE = -1, -2  # codes of what no rule pruned
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One rule's finding over rows and, reduced, over candidates: any row's objection counts."""
+
+    index: int
+    spec: str
+    hard: bool
+    finding: Finding
+    keep: BoolColumn  # (candidates,)
+    starts: NDArray[np.int64] | None  # first row of each candidate; None: a row each
+
+    @classmethod
+    def of(cls, index: int, spec: str, hard: bool, finding: Finding, table: KernelTable) -> Outcome:
+        """Reduce a finding over the rows of ``table``."""
+        ids = table["candidate"]
+        starts = None
+        if table.n_candidates < table.n:
+            starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
+        keep = table.per_candidate(finding.keep, np.logical_and).astype(bool)
+        return cls(index, spec, hard, finding, keep, starts)
+
+    def violation(self) -> FloatColumn:
+        """``(candidates,)``: how far each is beyond the limit, summed over its rows."""
+        rows = self.finding.violation()
+        if self.starts is None:
+            return rows
+        summed: FloatColumn = np.add.reduceat(rows, self.starts)
+        return summed
+
+    def row(self, candidate: int) -> int:
+        """The row that decides: the worst offender, else the one closest to the limit."""
+        if self.starts is None:
+            return candidate
+        start = int(self.starts[candidate])
+        last = candidate + 1 == len(self.starts)
+        stop = len(self.finding.keep) if last else int(self.starts[candidate + 1])
+        f = self.finding
+        ratio = f.need[start:stop] / np.maximum(f.have[start:stop], 1e-12)
+        return start + int(np.lexsort((ratio, f.violation()[start:stop]))[-1])
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The trial stage's word on ``n`` candidates.
+
+    Parameters
+    ----------
+    keep:
+        ``(n,)`` whether to measure the candidate (probes and a rescued candidate included).
+    code:
+        ``(n,)`` what objects to it: an index into ``rules``, ``GATE`` or ``KEPT``; the first in
+        order gets the blame.  A probe's code says what would have pruned it.
+    probability:
+        ``(n,)`` the gate's probability that it is worthless, ``nan`` where it was not asked.
+    probe:
+        ``(n,)`` to be measured although pruned, to check the pruner.
+    note:
+        Which rule left nothing, where the safest candidate had to be rescued.
+    """
+
+    keep: BoolColumn
+    code: NDArray[np.int64]
+    probability: FloatColumn
+    probe: BoolColumn
+    hashes: tuple[str, ...]
+    rules: tuple[str, ...]
+    gate: str
+    threshold: float
+    chip: Chip
+    rule_set: str
+    outcomes: tuple[Outcome, ...]
+    disabled: Mapping[str, str]
+    note: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+    def pruned_by(self) -> dict[str, int]:
+        """How many candidates each rule (or the gate) is to blame for, probes included."""
+        counts = {spec: int((self.code == i).sum()) for i, spec in enumerate(self.rules)}
+        counts[self.gate] = int((self.code == GATE).sum())
+        return {spec: count for spec, count in counts.items() if count}
+
+    def verdict(self, i: int) -> Verdict:
+        """The deciding verdict of candidate ``i``; a probe's or rescued one's has ``keep`` set."""
+        code = int(self.code[i])
+        if code == KEPT:
+            return _with_probability(kept("trial"), self.probability[i])
+        found = (
+            self._gate_verdict(i) if code == GATE else self._rule_verdict(self._outcome(code), i)
+        )
+        if not self.keep[i]:
+            return found
+        return msgspec.structs.replace(found, keep=True, probe=bool(self.probe[i]), benefit=None)
+
+    def explain(self, i: int) -> Explanation:
+        """The chain of candidate ``i``: every rule in order, then the gate, then the outcome."""
+        chain = [self._rule_verdict(outcome, i) for outcome in self.outcomes]
+        if not np.isnan(self.probability[i]):
+            chain.append(self._gate_verdict(i))
+        return Explanation(
+            subject=self.hashes[i],
+            chip=self.chip.name,
+            chip_version=self.chip.version,
+            rule_set=self.rule_set,
+            verdict=self.verdict(i),
+            chain=chain,
+            disabled=dict(self.disabled),
+        )
+
+    def _outcome(self, code: int) -> Outcome:
+        return next(o for o in self.outcomes if o.index == code)
+
+    def _rule_verdict(self, outcome: Outcome, i: int) -> Verdict:
+        row = outcome.row(i)
+        return verdict_of("trial", outcome.spec, outcome.hard, outcome.finding, row, self.chip)
+
+    def _gate_verdict(self, i: int) -> Verdict:
+        p, keep = float(self.probability[i]), int(self.code[i]) != GATE
+        benefit = Benefit(text="one trial unlikely to win", saved_s=trial_s(self.chip))
+        word = "within" if keep else "above"
+        return Verdict(
+            keep=keep,
+            stage="trial",
+            rule=self.gate,
+            reason=f"probability {p:.3f} of being worthless is {word} {self.threshold:.3f}",
+            evidence=[
+                Evidence(name="worthless_probability", need=p, have=self.threshold, unit="share")
+            ],
+            benefit=None if keep else benefit,
+            probability=p,
+        )
+
+
+def _with_probability(verdict: Verdict, probability: float) -> Verdict:
+    """The verdict with the gate's probability, if the gate was asked."""
+    if np.isnan(probability):
+        return verdict
+    return msgspec.structs.replace(verdict, probability=float(probability))

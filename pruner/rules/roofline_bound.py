@@ -1,0 +1,54 @@
+"""Branch and bound: what cannot beat the best measured latency even at the chip's peaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from hwsim.chip import Chip
+from hwsim.table import KernelTable
+from pruner.bounds import least_us
+from pruner.machine import machine_of
+from pruner.rule import Finding
+from pruner.verdict import Stage
+
+
+@dataclass(frozen=True)
+class RooflineBound:
+    """A candidate whose lower bound exceeds the best latency of the run so far cannot win.
+
+    The bound takes peak rates, perfect overlap, and as many cores as the candidate has blocks for;
+    ``slack`` is how far the chip file's peaks may be too low.  ``best_us`` is set by the trial
+    stage as measurements come in; infinite (printed as 0) until the first one.
+    """
+
+    name: ClassVar[str] = "roofline-bound"
+    stage: ClassVar[Stage] = "trial"
+    backends: ClassVar[tuple[str, ...]] = ("ascend_cube", "mlu_sram", "gpu_sm")
+    hard: ClassVar[bool] = False
+
+    slack: float = 1.25
+    best_us: float = 0.0
+
+    def with_best(self, best_us: float) -> RooflineBound:
+        """The rule for a run whose best latency is ``best_us``."""
+        return replace(self, best_us=best_us)
+
+    def check(self, table: KernelTable, chip: Chip) -> Finding:
+        """Least microseconds of the candidate, all its kernels, against the best so far."""
+        rows = least_us(table, chip)
+        least = table.per_candidate(rows)[table["candidate"]]
+        have = np.full(table.n, self.best_us * self.slack if self.best_us else np.inf)
+        fields = machine_of(chip).fields
+        return Finding(
+            keep=least <= have,
+            quantity="least_us",
+            need=least,
+            have=have,
+            unit="us",
+            reason="takes at least {need} us at the chip's peaks, the bound is {have} us",
+            benefit="a run that could not win, {excess} us beyond the best",
+            basis=(*fields["cores"], *fields["offchip"]),
+        )

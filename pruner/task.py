@@ -1,0 +1,202 @@
+"""The task stage: values of sampling instructions are pruned once, before the search starts.
+
+The caller describes a sketch as a :class:`Task`: its decisions (every value of every sampling
+instruction), and the *quantities* that a completed candidate will have to fit, written as sums of
+products of chosen factors.  A quantity that is bounded from above must be described by no more than
+the candidate will really need (a lower bound: leave halos and padding out), so that a value that
+goes has no valid completion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.chip import Chip
+from pruner.rule import BoolColumn, Finding, FloatColumn
+from pruner.verdict import Stage
+
+IntMatrix = NDArray[np.int64]
+Meaning = Literal["tile", "vector_lanes", "unroll", "cores", "threads", "buffers", "location"]
+Role = Literal["core", "vthread", "thread", "serial"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The five static features of a loop axis.
+
+    ``length`` in elements; ``reuse``: how many operations one element along it takes part in;
+    ``vectorisable``: neighbouring elements are contiguous in every tensor that has the axis.
+    """
+
+    name: str
+    length: int
+    dtype: str
+    reuse: float = 1.0
+    vectorisable: bool = False
+    reduction: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One sampling instruction and all the values it can take.
+
+    Parameters
+    ----------
+    name:
+        Unique in the task; verdicts are printed with it.
+    meaning:
+        ``"tile"`` for a perfect tile, else what the categorical stands for.
+    values:
+        ``(v, parts)``; one part for a categorical, a factor a part (outermost first) for a tile.
+    roles:
+        What each part's loop is bound to, one a part.
+    axis:
+        The axis that is tiled, or that the categorical splits; ``None`` where there is none.
+    unit:
+        Elements of the axis that one step of the innermost part covers (a tensor intrinsic's side).
+    """
+
+    name: str
+    meaning: Meaning
+    values: IntMatrix
+    roles: tuple[Role, ...] = ("serial",)
+    axis: Axis | None = None
+    unit: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse values that are no ``(v, parts)`` matrix with one role a part."""
+        if self.values.ndim != 2 or self.values.shape[1] != len(self.roles) or not len(self.values):
+            raise ValueError(
+                f"decision {self.name!r}: values {self.values.shape}, expected a row a value and"
+                f" {len(self.roles)} parts"
+            )
+
+
+@dataclass(frozen=True)
+class Term:
+    """``coefficient`` times the product of the named ``(decision, part)`` factors."""
+
+    coefficient: float
+    factors: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A sum of terms that the chip limits, e.g. ``l0a_bytes`` in B or ``threads`` of a block."""
+
+    name: str
+    unit: str
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One sketch as the task stage sees it.
+
+    ``matmul``: the main statement multiplies and accumulates.  ``thread_floor``: the least threads
+    of a block that the schedule's own annotation accepts (0: no such annotation).
+    """
+
+    name: str
+    backend: str
+    decisions: tuple[Decision, ...]
+    quantities: tuple[Quantity, ...] = ()
+    matmul: bool = False
+    thread_floor: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse duplicate decision names and quantities over unknown ones."""
+        parts = {d.name: d.values.shape[1] for d in self.decisions}
+        if len(parts) != len(self.decisions):
+            raise ValueError(f"task {self.name!r}: a decision's name is given twice")
+        for quantity in self.quantities:
+            for name, part in (f for term in quantity.terms for f in term.factors):
+                if not 0 <= part < parts.get(name, 0):
+                    raise ValueError(
+                        f"quantity {quantity.name!r}: no decision {name!r} with part {part}"
+                    )
+
+
+@runtime_checkable
+class TaskRule(Protocol):
+    """A task rule; like a trial rule, but over the values of one decision.
+
+    ``joint``: its answer depends on which values the *other* decisions have left, so that it is
+    asked again until nothing changes.
+    """
+
+    name: ClassVar[str]
+    stage: ClassVar[Stage]
+    joint: ClassVar[bool]
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Backends whose tasks the rule can read."""
+        ...
+
+    @property
+    def hard(self) -> bool:
+        """Whether what it prunes would certainly fail."""
+        ...
+
+    def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
+        """Columns of shape ``(v,)``, or ``None`` where the rule has nothing to say; pure."""
+        ...
+
+
+@dataclass
+class Space:
+    """A task and what is left of it: ``allowed[name]`` is a mask ``(v,)`` over the values."""
+
+    task: Task
+    allowed: dict[str, BoolColumn] = field(init=False)
+    _products: dict[tuple[str, tuple[int, ...]], FloatColumn] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start with every value allowed."""
+        self.allowed = {d.name: np.ones(len(d.values), bool) for d in self.task.decisions}
+        self._by_name: Mapping[str, Decision] = {d.name: d for d in self.task.decisions}
+
+    def least(self, quantity: Quantity, decision: Decision) -> FloatColumn:
+        """``(v,)``: the least that the quantity can be for each value, over all completions."""
+        return self._bound(quantity, decision, np.min)
+
+    def most(self, quantity: Quantity, decision: Decision) -> FloatColumn:
+        """``(v,)``: the most that the quantity can be for each value, over all completions."""
+        return self._bound(quantity, decision, np.max)
+
+    def _bound(
+        self, quantity: Quantity, decision: Decision, best: Callable[[FloatColumn], float]
+    ) -> FloatColumn:
+        total: FloatColumn = np.zeros(len(decision.values))
+        for term in quantity.terms:
+            parts = _parts_by_decision(term)
+            others = (
+                float(best(self._product(name, p)[self.allowed[name]]))
+                for name, p in parts.items()
+                if name != decision.name
+            )
+            rest = term.coefficient * math.prod(others)
+            own = parts.get(decision.name)
+            total += rest * self._product(decision.name, own) if own else rest
+        return total
+
+    def _product(self, name: str, parts: tuple[int, ...]) -> FloatColumn:
+        key = (name, parts)
+        if key not in self._products:
+            columns = self._by_name[name].values[:, parts]
+            self._products[key] = columns.prod(axis=1).astype(np.float64)
+        return self._products[key]
+
+
+def _parts_by_decision(term: Term) -> dict[str, tuple[int, ...]]:
+    parts: dict[str, tuple[int, ...]] = {}
+    for name, part in term.factors:
+        parts[name] = (*parts.get(name, ()), part)
+    return parts

@@ -1,0 +1,187 @@
+"""Running task rules to a fixpoint over one sketch's decisions, with a verdict for every value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hwsim.chip import Chip
+from pruner.containment import Disabled, guarded
+from pruner.explain import verdict_of
+from pruner.rule import BoolColumn, Finding
+from pruner.spec import print_rule
+from pruner.task import Decision, IntMatrix, Space, Task, TaskRule
+from pruner.verdict import Explanation, Verdict, kept
+
+_MAX_ROUNDS = 8  # a joint rule that still changes after that many keeps what it has
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A rule that would have left a decision without a value: ``rule`` on ``decision``."""
+
+    rule: str
+    decision: str
+    text: str
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What the task stage left of one sketch.
+
+    ``allowed`` maps a decision to a mask ``(v,)``; ``nodes_before`` and ``nodes_after`` count
+    (decision, value) pairs.  ``infeasible`` says that a hard limit rules out every value of some
+    decision: no candidate of the sketch can be valid; a safest value is left all the same.
+    """
+
+    task: Task
+    chip: Chip
+    rule_set: str
+    allowed: Mapping[str, BoolColumn]
+    code: Mapping[str, Any]  # (v,) index of the rule that pruned a value, -1 where none did
+    rules: tuple[str, ...]
+    findings: Mapping[tuple[str, int], Finding]  # last finding of a rule on a decision
+    hard: tuple[bool, ...]
+    remarks: tuple[Remark, ...] = ()
+    infeasible: str | None = None
+    disabled: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def nodes_before(self) -> int:
+        """(Decision, value) pairs of the whole space."""
+        return sum(len(d.values) for d in self.task.decisions)
+
+    @property
+    def nodes_after(self) -> int:
+        """(Decision, value) pairs left."""
+        return int(sum(mask.sum() for mask in self.allowed.values()))
+
+    def values(self, decision: str) -> IntMatrix:
+        """``(v', parts)``: the values left of a decision."""
+        return self._decision(decision).values[self.allowed[decision]]
+
+    def factors(self, decision: str) -> list[IntMatrix]:
+        """For each part of a tile, the distinct factors that some allowed value uses."""
+        return [np.unique(column) for column in self.values(decision).T]
+
+    def verdict(self, decision: str, value: int) -> Verdict:
+        """The deciding verdict of one value (an index into the decision's ``values``)."""
+        code = int(self.code[decision][value])
+        if code < 0:
+            return kept("task")
+        return self._verdict(decision, value, code)
+
+    def explain(self, decision: str, value: int) -> Explanation:
+        """The chain of one value: every rule that had something to say, then the outcome."""
+        asked = [i for i in range(len(self.rules)) if (decision, i) in self.findings]
+        row = ", ".join(str(v) for v in self._decision(decision).values[value])
+        return Explanation(
+            subject=f"{self.task.name} {decision} = [{row}]",
+            chip=self.chip.name,
+            chip_version=self.chip.version,
+            rule_set=self.rule_set,
+            verdict=self.verdict(decision, value),
+            chain=[self._verdict(decision, value, i) for i in asked],
+            disabled=dict(self.disabled),
+        )
+
+    def _verdict(self, decision: str, value: int, rule: int) -> Verdict:
+        finding = self.findings[decision, rule]
+        return verdict_of("task", self.rules[rule], self.hard[rule], finding, value, self.chip)
+
+    def _decision(self, name: str) -> Decision:
+        return next(d for d in self.task.decisions if d.name == name)
+
+
+class TaskStage:
+    """Prunes decision values of sketches for one chip; rules that break are disabled and named."""
+
+    def __init__(self, rules: Sequence[TaskRule], chip: Chip, rule_set: str = "custom") -> None:
+        self.chip = chip
+        self.rule_set = rule_set
+        self.rules = tuple(r for r in rules if chip.backend in r.backends)
+        self.specs = tuple(print_rule(r) for r in self.rules)
+        self.disabled: Disabled = {}
+
+    def run(self, task: Task) -> TaskResult:
+        """Prune one sketch; deterministic, independent of earlier calls but for broken rules."""
+        return _Run(self, task).result()
+
+
+class _Run:
+    """One sketch on its way to the fixpoint."""
+
+    def __init__(self, stage: TaskStage, task: Task) -> None:
+        self.stage, self.task, self.space = stage, task, Space(task)
+        self.code = {d.name: np.full(len(d.values), -1, np.int64) for d in task.decisions}
+        self.findings: dict[tuple[str, int], Finding] = {}
+        self.remarks: dict[tuple[str, int], Remark] = {}
+        self.infeasible: str | None = None
+
+    def result(self) -> TaskResult:
+        changed = self._sweep(range(len(self.stage.rules)))
+        joint = [i for i, rule in enumerate(self.stage.rules) if rule.joint]
+        for _ in range(_MAX_ROUNDS):
+            if not changed:
+                break
+            changed = self._sweep(joint)
+        stage = self.stage
+        return TaskResult(
+            self.task,
+            stage.chip,
+            stage.rule_set,
+            self.space.allowed,
+            self.code,
+            stage.specs,
+            self.findings,
+            tuple(r.hard for r in stage.rules),
+            tuple(self.remarks.values()),
+            self.infeasible,
+            dict(stage.disabled),
+        )
+
+    def _sweep(self, rules: Sequence[int]) -> bool:
+        changed = False
+        for i in rules:
+            for decision in self.task.decisions:
+                changed |= self._ask(i, decision)
+        return changed
+
+    def _ask(self, index: int, decision: Decision) -> bool:
+        """Ask one rule about one decision; True where values went."""
+        rule, spec = self.stage.rules[index], self.stage.specs[index]
+        finding = guarded(
+            spec,
+            lambda: rule.check(self.space, decision, self.stage.chip),
+            len(decision.values),
+            self.stage.disabled,
+        )
+        if finding is None or (decision.name, index) in self.remarks:
+            return False
+        allowed = self.space.allowed[decision.name]
+        gone = allowed & ~finding.keep
+        if gone.all() or not (allowed & finding.keep).any():
+            gone = self._rescue(index, decision, finding, allowed)
+        self.findings[decision.name, index] = finding
+        self.space.allowed[decision.name] = allowed & ~gone
+        self.code[decision.name][gone] = index
+        return bool(gone.any())
+
+    def _rescue(
+        self, index: int, decision: Decision, finding: Finding, allowed: BoolColumn
+    ) -> BoolColumn:
+        """Nothing would be left: a soft rule is passed over, a hard one leaves the safest value."""
+        rule, spec = self.stage.rules[index], self.stage.specs[index]
+        if not rule.hard:
+            text = f"{spec} would leave no value of {decision.name}: passed over"
+            gone = np.zeros_like(allowed)
+        else:
+            worst = np.where(allowed, finding.violation(), np.inf)
+            gone = allowed & (np.arange(len(allowed)) != int(np.argmin(worst)))
+            text = f"{spec} rules out every value of {decision.name}: the safest one is left"
+            self.infeasible = self.infeasible or text
+        self.remarks[decision.name, index] = Remark(spec, decision.name, text)
+        return gone

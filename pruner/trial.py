@@ -1,0 +1,186 @@
+"""The trial stage: rules, then the gate, then probes, over a batch of candidates at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hwsim.chip import Chip
+from hwsim.table import KernelTable
+from pruner.containment import Disabled, guarded
+from pruner.features import features
+from pruner.gate import Gate
+from pruner.judgement import GATE, KEPT, Judgement, Outcome
+from pruner.rule import Rule
+from pruner.spec import print_rule
+
+BoolColumn = NDArray[np.bool_]
+
+
+class TrialStage:
+    """Judges candidates of one task on one chip and learns from their measurements.
+
+    Parameters
+    ----------
+    rules:
+        Trial rules in the order in which they get the blame; those of other backends are left out.
+    gate:
+        The learned gate, or ``None`` for rules alone.
+    epsilon:
+        Share of what the gate and the soft rules prune that is measured all the same.  Candidates
+        beyond a hard limit are not probed: they would only fail.
+    seed:
+        Decides, with the candidate's hash, which ones are probes: not the order, not the batch.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        gate: Gate | None,
+        chip: Chip,
+        *,
+        seed: int = 0,
+        epsilon: float = 0.02,
+        rule_set: str = "custom",
+    ) -> None:
+        if not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon {epsilon}: expected a share between 0 and 1")
+        self.chip, self.gate, self.rule_set = chip, gate, rule_set
+        self.rules = tuple(r for r in rules if chip.backend in r.backends)
+        self.disabled: Disabled = {}
+        self._seed, self._epsilon = seed, epsilon
+        self._promises: dict[str, float] = {}  # gate probabilities of what was let through
+        self._best_us = float("inf")
+
+    def judge(self, table: KernelTable, hashes: Sequence[str], *, rescue: bool = True) -> Judgement:
+        """Keep or prune every candidate of ``table``; ``hashes`` has one entry a candidate.
+
+        With ``rescue`` a batch of which nothing is left gets its safest candidate back, and
+        ``Judgement.note`` says which rule left nothing.
+        """
+        n = table.n_candidates
+        if len(hashes) != n:
+            raise ValueError(f"{len(hashes)} hashes for {n} candidates")
+        outcomes = self._outcomes(table)
+        code = _first_objection(outcomes, n)
+        probability = self._ask_gate(table, code)
+        probe = self._probes(hashes, code)
+        keep, note = (code == KEPT) | probe, None
+        if rescue and n and not keep.any():
+            keep[_safest(outcomes, probability, n)] = True
+            blamed = _last_straw(outcomes, code, self._gate_name)
+            note = f"{blamed} left nothing of {n} candidates: the safest one is measured"
+        self._promise(hashes, keep, probability)
+        return Judgement(
+            keep=keep,
+            code=code,
+            probability=probability,
+            probe=probe,
+            hashes=tuple(hashes),
+            rules=self.specs,
+            gate=self._gate_name,
+            threshold=self.gate.threshold_now if self.gate else 1.0,
+            chip=self.chip,
+            rule_set=self.rule_set,
+            outcomes=outcomes,
+            disabled=dict(self.disabled),
+            note=note,
+        )
+
+    def observe(self, table: KernelTable, hashes: Sequence[str], latency_us: ArrayLike) -> None:
+        """Learn from measurements: one latency a candidate, ``inf`` for a failure."""
+        if not table.n:
+            return
+        latency = np.asarray(latency_us, dtype=np.float64)
+        self._best_us = min(self._best_us, float(latency.min()))
+        self.rules = tuple(_follow(rule, self._best_us) for rule in self.rules)
+        if self.gate is not None:
+            promised = np.array([self._promises.get(h, np.nan) for h in hashes])
+            self.gate.observe(features(table, self.chip), latency, promised)
+        self._promises.clear()  # the gate has changed: what it said before is history
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """The printed rules; those that follow the best latency change as a run goes on."""
+        return tuple(print_rule(rule) for rule in self.rules)
+
+    @property
+    def penalty_us(self) -> float:
+        """Latency for a search strategy to assume for what was pruned; ``inf`` without data."""
+        return float("inf") if self.gate is None else self.gate.penalty_us
+
+    @property
+    def _gate_name(self) -> str:
+        return "" if self.gate is None else str(self.gate)
+
+    def _outcomes(self, table: KernelTable) -> tuple[Outcome, ...]:
+        found = []
+        for i, rule in enumerate(self.rules):
+            spec, ask = print_rule(rule), partial(rule.check, table, self.chip)
+            finding = guarded(spec, ask, table.n, self.disabled)
+            if finding is not None:
+                found.append(Outcome.of(i, spec, rule.hard, finding, table))
+        return tuple(found)
+
+    def _ask_gate(self, table: KernelTable, code: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Probability of being worthless of those the rules kept (``nan``: not asked)."""
+        probability = np.full(len(code), np.nan)
+        alive = np.flatnonzero(code == KEPT)
+        if self.gate is None or not self.gate.ready or not len(alive):
+            return probability
+        part = table if len(alive) == len(code) else table.take_candidates(alive)
+        probability[alive] = self.gate.probability(features(part, self.chip))
+        code[alive[probability[alive] > self.gate.threshold_now]] = GATE
+        return probability
+
+    def _promise(
+        self, hashes: Sequence[str], keep: BoolColumn, probability: NDArray[np.float64]
+    ) -> None:
+        for i in np.flatnonzero(keep & ~np.isnan(probability)).tolist():
+            self._promises[hashes[i]] = float(probability[i])
+
+    def _probes(self, hashes: Sequence[str], code: NDArray[np.int64]) -> BoolColumn:
+        soft = np.array([not rule.hard for rule in self.rules], bool)
+        probe: BoolColumn = np.zeros(len(code), bool)
+        for i in np.flatnonzero(code != KEPT).tolist():
+            if (code[i] == GATE or soft[code[i]]) and self._draw(hashes[i]) < self._epsilon:
+                probe[i] = True
+        return probe
+
+    def _draw(self, candidate: str) -> float:
+        digest = hashlib.blake2b(f"{self._seed}:{candidate}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little") / 2.0**64
+
+
+def _follow(rule: Rule, best_us: float) -> Rule:
+    """The rule brought up to date, if it depends on the best latency so far."""
+    follow: Callable[[float], Rule] | None = getattr(rule, "with_best", None)
+    return follow(best_us) if follow is not None and np.isfinite(best_us) else rule
+
+
+def _first_objection(outcomes: Sequence[Outcome], n: int) -> NDArray[np.int64]:
+    code = np.full(n, KEPT, np.int64)
+    for outcome in reversed(outcomes):
+        code[~outcome.keep] = outcome.index
+    return code
+
+
+def _safest(outcomes: Sequence[Outcome], probability: NDArray[np.float64], n: int) -> int:
+    """Fewest hard limits exceeded, then fewest rules, then least beyond them, then the gate."""
+    hard, soft, beyond = np.zeros(n), np.zeros(n), np.zeros(n)
+    for outcome in outcomes:
+        (hard if outcome.hard else soft)[~outcome.keep] += 1
+        beyond += outcome.violation()
+    return int(np.lexsort((np.nan_to_num(probability), beyond, soft, hard))[0])
+
+
+def _last_straw(outcomes: Sequence[Outcome], code: NDArray[np.int64], gate: str) -> str:
+    """The last in order that still pruned something: after it nothing was left."""
+    if (code == GATE).any():
+        return gate
+    last = int(code.max())
+    return next(outcome.spec for outcome in outcomes if outcome.index == last)
