@@ -1,0 +1,201 @@
+"""Analytical model of an Ascend chip: every kernel of a table at once.
+
+A block is a software pipeline of queues (MTE2, MTE1, M, FIX; on the vector core MTE2, V, MTE3)
+coupled by buffers.  With ``b`` copies of a buffer between two stages of ``p`` and ``c``
+microseconds the period of the pipeline is at least ``(p + c) / b``: the cycle time of a marked
+graph (Ramamoorthy and Ho, IEEE TSE 1980).  One copy serialises, two overlap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwsim.ascend_cube.chip import AscendChip
+from hwsim.ascend_cube.costs import Costs, Transfer, costs_of
+from hwsim.ascend_cube.limits import limits, timeout
+from hwsim.ascend_cube.placement import column
+from hwsim.chip import Chip
+from hwsim.result import FloatColumn, SimResult, first_exceeded
+from hwsim.table import KernelTable
+
+PIPES = ("mac", "mte1", "mte2", "fix", "vec", "mte3", "scalar")
+BOTTLENECKS = (*PIPES, "hbm", "launch", "capacity")
+
+
+def simulate(table: KernelTable, chip: Chip) -> SimResult:
+    """Latency or failure, bottleneck and counters of ``n`` kernels, ``(n,)`` each.
+
+    Counters: ``{pipe}_us`` busy time of a pipe, mean over the cores in use, as msOpProf reports it;
+    ``core_us`` the time of the busiest core; ``hbm_bytes``, ``l2_bytes``, ``l2_hit_rate``;
+    ``padding_waste`` share of the cube's MACs that are padding; ``core_utilisation`` and
+    ``cube_utilisation`` shares of the chip's cores and of its peak MACs.
+    """
+    if not isinstance(chip, AscendChip):
+        raise TypeError(f"expected an AscendChip, got {type(chip).__name__}")
+    with np.errstate(over="ignore"):  # sizes beyond float64 end as a time-out
+        costs = costs_of(table, chip)
+        phases = _phases(table, costs)
+        core_us = costs.where.rounds * (chip.core_start_us + phases.block_us)
+        hbm_us = costs.traffic.hbm_bytes / (chip.hbm_gb_per_s * 1e3)
+        latency_us = chip.launch_us + np.maximum(core_us, chip.core_start_us + hbm_us)
+    return _result(table, chip, costs, phases, core_us, hbm_us, latency_us)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Times of one full block, ``(n,)`` in us: of the block, and of each pipe in :data:`PIPES`."""
+
+    block_us: FloatColumn
+    pipes: dict[str, FloatColumn]
+
+
+def _phases(table: KernelTable, costs: Costs) -> Phases:
+    cube_us, cube_pipes = _cube(table, costs)
+    vector_us, vector_pipes = _vector(table, costs)
+    tiles = np.maximum(column(table, "out_tiles"), 1)
+    longer, shorter = np.maximum(cube_us, vector_us), np.minimum(cube_us, vector_us)
+    block_us = np.maximum(longer + shorter / tiles, costs.scalar_us)
+    mte2 = np.where(costs.where.cube, cube_pipes.pop("mte2"), vector_pipes.pop("mte2"))
+    return Phases(block_us, {**cube_pipes, **vector_pipes, "mte2": mte2, "scalar": costs.scalar_us})
+
+
+def _cube(table: KernelTable, costs: Costs) -> tuple[FloatColumn, dict[str, FloatColumn]]:
+    """Time of the cube core for one block, and of its pipes.
+
+    Three nested pipelines: MTE1 against M through L0A/L0B, MTE2 against those through L1, and the
+    fixpipe against all through L0C.  ``load`` is one stage of L1, ``step`` one MMAD.
+    """
+    t = costs.transfers
+    steps = np.maximum(costs.mmad_count, 1)
+    loads = np.maximum(np.maximum(t["a_gm_l1"].count, t["b_gm_l1"].count), 1)
+    tiles = np.maximum(column(table, "out_tiles"), 1)
+    mte1_us = (t["a_l1_l0a"].total_us + t["b_l1_l0b"].total_us) / steps
+    b0 = np.maximum(np.minimum(column(table, "l0a_buffers"), column(table, "l0b_buffers")), 1)
+    mac_us = _fed_mac(costs, mte1_us, b0)
+    step_us = np.maximum(np.maximum(mte1_us, mac_us), (mte1_us + mac_us) / b0)
+    feed_us = step_us * steps / loads
+    held_us = feed_us - step_us + mte1_us
+    mte2_us = _with_latency(t["a_gm_l1"], loads) + _with_latency(t["b_gm_l1"], loads)
+    b1 = np.maximum(column(table, "l1_buffers"), 1)
+    load_us = np.maximum(np.maximum(mte2_us, feed_us), (mte2_us + held_us) / b1)
+    fill_us = mte2_us + feed_us - step_us + mte1_us + mac_us
+    fix_us = _with_latency(t["c_l0c_gm"], tiles)
+    exposed = _exposed_fix(table, fix_us, load_us, feed_us, mte2_us, loads / tiles, b1)
+    loop_us = (loads - 1) * load_us + (tiles - 1) * exposed
+    many = column(table, "l0c_buffers") > 1
+    loop_us = np.where(many, np.maximum(loop_us, (tiles - 1) * fix_us), loop_us)
+    total = np.where(costs.where.cube, fill_us + loop_us + fix_us, 0.0)
+    starved = np.where(load_us > feed_us, loads, 0.0)
+    mac = np.minimum(mac_us * steps + starved * (costs.mmad_cold_us - mac_us), load_us * loads)
+    mac = np.where(costs.where.cube, mac, 0.0)
+    return total, {
+        "mac": mac,
+        "mte1": mte1_us * steps,
+        "mte2": mte2_us * loads,
+        "fix": fix_us * tiles,
+    }
+
+
+def _fed_mac(costs: Costs, mte1_us: FloatColumn, b0: FloatColumn) -> FloatColumn:
+    """One MMAD while L1 is full: cold behind a single L0 buffer or a slower MTE1, else warm."""
+    overlapped = np.clip(mte1_us, costs.mmad_us, costs.mmad_cold_us)
+    mac_us = np.where(b0 > 1, overlapped, costs.mmad_cold_us)
+    return np.where(costs.mmad_count > 0, mac_us, 0.0)
+
+
+def _with_latency(transfer: Transfer, stages: FloatColumn) -> FloatColumn:
+    """Mean time of a stream in one of ``stages`` stages, its waited-for latency included."""
+    return np.asarray(transfer.count * (transfer.busy_us + transfer.latency_us) / stages)
+
+
+def _exposed_fix(
+    table: KernelTable,
+    fix_us: FloatColumn,
+    load_us: FloatColumn,
+    feed_us: FloatColumn,
+    mte2_us: FloatColumn,
+    loads_of_tile: FloatColumn,
+    b1: FloatColumn,
+) -> FloatColumn:
+    """What the fixpipe of one tile adds to a block whose only L0C buffer it drains.
+
+    Loading goes on meanwhile until the free L1 buffers are full, and the cube catches up in the
+    gaps that it had anyway.
+    """
+    gap = np.maximum(load_us - feed_us, 0)
+    absorbed = np.minimum((b1 - 1) * mte2_us + gap, loads_of_tile * gap)
+    exposed = np.maximum(fix_us - absorbed, 0)
+    return np.where(column(table, "l0c_buffers") > 1, 0.0, exposed)
+
+
+def _vector(table: KernelTable, costs: Costs) -> tuple[FloatColumn, dict[str, FloatColumn]]:
+    """Time of one vector core for its share of a block, and of its pipes."""
+    x, c = costs.transfers["x_gm_ub"], costs.transfers["c_ub_gm"]
+    stages = np.maximum(np.maximum(x.count, c.count), 1)
+    read_us = _with_latency(x, stages)
+    write_us = _with_latency(c, stages)
+    vec_us = costs.vector_count * costs.vector_us / stages
+    b = np.maximum(column(table, "ub_buffers"), 1)
+    pairs = np.maximum(read_us + vec_us, vec_us + write_us) / b
+    period = np.maximum(np.maximum(read_us, vec_us), np.maximum(write_us, pairs))
+    total = (stages - 1) * period + read_us + vec_us + write_us
+    pipes = {"vec": vec_us * stages, "mte2": read_us * stages, "mte3": write_us * stages}
+    return total, pipes
+
+
+def _result(
+    table: KernelTable,
+    chip: AscendChip,
+    costs: Costs,
+    phases: Phases,
+    core_us: FloatColumn,
+    hbm_us: FloatColumn,
+    latency_us: FloatColumn,
+) -> SimResult:
+    latency_us = np.nan_to_num(latency_us, nan=np.inf, posinf=np.inf)
+    checks = (*limits(table, chip), timeout(latency_us, chip))
+    failure, failed = first_exceeded(checks, len(table))
+    rounds = costs.where.rounds
+    times = [rounds * phases.pipes[p] for p in PIPES]
+    times += [hbm_us, chip.launch_us + rounds * chip.core_start_us]
+    bottleneck = np.argmax(np.nan_to_num(np.stack(times), nan=0.0), axis=0).astype(np.int64)
+    bottleneck[failure > 0] = BOTTLENECKS.index("capacity")
+    return SimResult(
+        latency_us=np.where(failure > 0, np.inf, latency_us),
+        failure=failure,
+        failed_limit=failed,
+        limits=checks,
+        bottleneck=bottleneck,
+        bottleneck_names=BOTTLENECKS,
+        counters=_counters(table, chip, costs, phases, core_us, latency_us),
+    )
+
+
+def _counters(
+    table: KernelTable,
+    chip: AscendChip,
+    costs: Costs,
+    phases: Phases,
+    core_us: FloatColumn,
+    latency_us: FloatColumn,
+) -> dict[str, FloatColumn]:
+    where = costs.where
+    per_core = where.rounds * where.core_utilisation * where.cores
+    per_core = per_core / np.maximum(np.minimum(where.blocks, where.cores), 1)
+    issued_us = (costs.mmad_us - chip.mmad_issue_cycles / chip.clock_mhz) * costs.mmad_count
+    useful = column(table, "macs_useful")
+    executed = np.maximum(column(table, "macs"), useful)
+    peak_us = np.where(executed > 0, useful / np.maximum(executed, 1), 0.0) * issued_us
+    chip_us = peak_us * where.blocks * where.work_share / chip.cube_cores
+    return {
+        **{f"{p}_us": phases.pipes[p] * per_core for p in PIPES},
+        "core_us": core_us,
+        "hbm_bytes": costs.traffic.hbm_bytes,
+        "l2_bytes": costs.traffic.l2_bytes,
+        "l2_hit_rate": costs.traffic.l2_hit_rate,
+        "padding_waste": np.where(executed > 0, 1 - useful / np.maximum(executed, 1), 0.0),
+        "core_utilisation": where.core_utilisation,
+        "cube_utilisation": np.where(latency_us > 0, chip_us / np.maximum(latency_us, 1e-9), 0.0),
+    }
