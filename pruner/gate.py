@@ -7,7 +7,7 @@ Labels are relative to the current best, so they are taken afresh after every ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import lightgbm as lgb
 import numpy as np
@@ -47,8 +47,9 @@ class GateOptions:
 class Gate:
     """Learns online from one task's measurements; deterministic for the same sequence of them."""
 
-    def __init__(self, options: GateOptions | None = None) -> None:
+    def __init__(self, options: GateOptions | None = None, *, seed: int = 0) -> None:
         self.options = options or GateOptions()
+        self._forest = replace(self.options.forest, seed=seed)
         self._x: list[Rows] = []
         self._latency: list[Floats] = []
         self._booster: lgb.Booster | None = None
@@ -131,8 +132,8 @@ class Gate:
             return
         x = np.concatenate(self._x)
         log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
-        held = out_of_fold(x, log, self.options.forest)
+        held = out_of_fold(x, log, self._forest)
         self._platt = fit_platt(held, log)
         best = float(log.min())
         self.held_out = reliability(self._platt.probability(held, best), log > best)
-        self._booster = train(x, log, self.options.forest)
+        self._booster = train(x, log, self._forest)

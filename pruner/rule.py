@@ -24,6 +24,11 @@ BoolColumn = NDArray[np.bool_]
 FloatColumn = NDArray[np.float64]
 
 
+# Metadata of a rule's field that follows the run instead of being a parameter: it is not printed.
+# A rule with such a field has ``with_best(best_us)``, which the trial stage calls.
+RUN_STATE = {"run_state": True}
+
+
 class RuleError(ValueError):
     """A rule that cannot be found, parsed or loaded; the message is one line for the user."""
 

@@ -26,8 +26,8 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 def parameters(rule: Any) -> dict[str, Any]:
-    """The rule's fields in order, which are its parameters."""
-    return {f.name: getattr(rule, f.name) for f in fields(rule)}
+    """The rule's fields in order, which are its parameters (the state of a run is none)."""
+    return {f.name: getattr(rule, f.name) for f in fields(rule) if "run_state" not in f.metadata}
 
 
 def print_rule(rule: Any) -> str:
@@ -49,7 +49,7 @@ def parse_rule(text: str, known: Mapping[str, type[Any]]) -> Any:
         raise RuleError(f"rule {name!r}: unknown; known: {', '.join(sorted(known))}")
     cls = known[name]
     hints = get_type_hints(cls)
-    names = [f.name for f in fields(cls)]
+    names = [f.name for f in fields(cls) if "run_state" not in f.metadata]
     for field in given:
         if field not in names:
             expected = ", ".join(names) or "no parameter"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -85,6 +86,14 @@ class Term:
     coefficient: float
     factors: tuple[tuple[str, int], ...]
 
+    @cached_property
+    def parts(self) -> dict[str, tuple[int, ...]]:
+        """The factors' parts by decision."""
+        found: dict[str, tuple[int, ...]] = {}
+        for name, part in self.factors:
+            found[name] = (*found.get(name, ()), part)
+        return found
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -93,6 +102,10 @@ class Quantity:
     name: str
     unit: str
     terms: tuple[Term, ...]
+
+    def involves(self, decision: str) -> bool:
+        """Whether one of its terms has a factor of the decision."""
+        return any(decision in term.parts for term in self.terms)
 
 
 @dataclass(frozen=True)
@@ -162,27 +175,33 @@ class Space:
         """Start with every value allowed."""
         self.allowed = {d.name: np.ones(len(d.values), bool) for d in self.task.decisions}
         self._by_name: Mapping[str, Decision] = {d.name: d for d in self.task.decisions}
+        self._quantities: Mapping[str, Quantity] = {q.name: q for q in self.task.quantities}
 
-    def least(self, quantity: Quantity, decision: Decision) -> FloatColumn:
-        """``(v,)``: the least that the quantity can be for each value, over all completions."""
+    def least(self, quantity: str, decision: Decision) -> FloatColumn | None:
+        """``(v,)``: the least that the quantity can be for each value, over all completions.
+
+        ``None`` where the task does not have the quantity or the decision has no part in it.
+        """
         return self._bound(quantity, decision, np.min)
 
-    def most(self, quantity: Quantity, decision: Decision) -> FloatColumn:
-        """``(v,)``: the most that the quantity can be for each value, over all completions."""
+    def most(self, quantity: str, decision: Decision) -> FloatColumn | None:
+        """``(v,)``: the most that the quantity can be for each value; ``None`` as for least."""
         return self._bound(quantity, decision, np.max)
 
     def _bound(
-        self, quantity: Quantity, decision: Decision, best: Callable[[FloatColumn], float]
-    ) -> FloatColumn:
+        self, name: str, decision: Decision, best: Callable[[FloatColumn], float]
+    ) -> FloatColumn | None:
+        quantity = self._quantities.get(name)
+        if quantity is None or not quantity.involves(decision.name):
+            return None
         total: FloatColumn = np.zeros(len(decision.values))
         for term in quantity.terms:
-            parts = _parts_by_decision(term)
-            others = (
-                float(best(self._product(name, p)[self.allowed[name]]))
-                for name, p in parts.items()
-                if name != decision.name
+            parts = term.parts
+            rest = term.coefficient * math.prod(
+                float(best(self._product(other, p)[self.allowed[other]]))
+                for other, p in parts.items()
+                if other != decision.name
             )
-            rest = term.coefficient * math.prod(others)
             own = parts.get(decision.name)
             total += rest * self._product(decision.name, own) if own else rest
         return total
@@ -193,10 +212,3 @@ class Space:
             columns = self._by_name[name].values[:, parts]
             self._products[key] = columns.prod(axis=1).astype(np.float64)
         return self._products[key]
-
-
-def _parts_by_decision(term: Term) -> dict[str, tuple[int, ...]]:
-    parts: dict[str, tuple[int, ...]] = {}
-    for name, part in term.factors:
-        parts[name] = (*parts.get(name, ()), part)
-    return parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.bounds import least_us
 from pruner.machine import machine_of
-from pruner.rule import Finding
+from pruner.rule import RUN_STATE, Finding
 from pruner.verdict import Stage
 
 
@@ -20,8 +20,8 @@ class RooflineBound:
     """A candidate whose lower bound exceeds the best latency of the run so far cannot win.
 
     The bound takes peak rates, perfect overlap, and as many cores as the candidate has blocks for;
-    ``slack`` is how far the chip file's peaks may be too low.  ``best_us`` is set by the trial
-    stage as measurements come in; infinite (printed as 0) until the first one.
+    ``slack`` is how far the chip file's peaks may be too low.  ``best_us`` is no parameter but the
+    state of the run, set by the trial stage; 0 until the first measurement.
     """
 
     name: ClassVar[str] = "roofline-bound"
@@ -30,7 +30,7 @@ class RooflineBound:
     hard: ClassVar[bool] = False
 
     slack: float = 1.25
-    best_us: float = 0.0
+    best_us: float = field(default=0.0, metadata=RUN_STATE)
 
     def with_best(self, best_us: float) -> RooflineBound:
         """The rule for a run whose best latency is ``best_us``."""

@@ -1,0 +1,53 @@
+"""Decision values of which even the smallest completion does not fit a memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hwsim.chip import Chip
+from pruner.rule import Finding, limit
+from pruner.scopes import SCOPES, Scope, capacity
+from pruner.task import Decision, Space
+from pruner.verdict import Stage
+
+
+@dataclass(frozen=True)
+class ValueCapacity:
+    """A value goes when the least that its completions can need of ``scope`` does not fit.
+
+    The least follows from the values that the other decisions have left, so that one decision's
+    loss can make another's values impossible.
+    """
+
+    name: ClassVar[str] = "value-capacity"
+    stage: ClassVar[Stage] = "task"
+    joint: ClassVar[bool] = True
+
+    scope: Scope
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The one backend that has the scope."""
+        return (SCOPES[self.scope].backend,)
+
+    @property
+    def hard(self) -> bool:
+        """The SRAM of the MLU spills; every other memory is a limit."""
+        return self.scope != "sram"
+
+    def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
+        """Least bytes of each value against the scope's size."""
+        least = space.least(f"{self.scope}_bytes", decision)
+        if least is None:
+            return None
+        have, fields = capacity(chip, self.scope)
+        return limit(
+            f"{self.scope}_bytes",
+            least,
+            have,
+            "B",
+            reason=f"needs {{need}} B of {self.scope} or more, there are {{have}} B",
+            benefit="every candidate with this value, none of which fits",
+            basis=fields,
+        )
