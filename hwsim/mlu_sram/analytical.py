@@ -87,8 +87,9 @@ def _block_us(costs: BlockCosts, times: _Times) -> FloatColumn:
     near = _near_us(costs, times)
     far_piece = times.far / costs.far_steps
     others = (costs.mv_a_us + costs.mv_b_us + costs.compute_us) / costs.far_steps
-    pipelined = np.maximum(near + far_piece, times.io + others)
-    return np.where(costs.far_overlap, pipelined, times.far + near)
+    serial = times.far + near
+    pipelined = np.minimum(np.maximum(near + far_piece, times.io + others), serial)
+    return np.where(costs.far_overlap, pipelined, serial)
 
 
 def _near_us(costs: BlockCosts, times: _Times) -> FloatColumn:

@@ -79,7 +79,7 @@ def block_costs(table: KernelTable, chip: MluChip) -> BlockCosts:
         far_steps=far_steps,
         near_steps=near_steps,
         out_steps=out_steps,
-        far_overlap=double["sram"] & ~spilled,
+        far_overlap=double["sram"] & ~spilled & (far.count > 0),
         a_overlap=double["nram"],
         b_overlap=double["wram"],
         spilled=spilled,

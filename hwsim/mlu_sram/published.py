@@ -1,0 +1,86 @@
+"""Rows of published MLU370 measurements as tile parameters.
+
+The columns are those of two public collections: ``tile_experiments`` (matmul kernels in BANG C,
+one row a version) and ``bang_ladder`` (one matmul in six steps of optimisation).  A row whose
+parameters were not published gives None.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+from hwsim.mlu_sram.tiles import MatmulTiles
+
+_Row = Mapping[str, str]
+_TRIANGLE_K_SHARE = 1 / 3  # mean of (i - j) / n over the lower triangle's tiles
+
+
+def tile_experiment(row: _Row) -> MatmulTiles | None:
+    """The kernel of one row of ``tile_experiments``.
+
+    A kernel that computes only part of the output tiles (triangular operands) skips the zero steps
+    along K as well.
+    """
+    if not row["TM"]:
+        return None
+    prepack = re.search(r"kprep:(\d+)x(\d+)", row["note"])
+    tiles = MatmulTiles(
+        m=_int(row, "M"),
+        n=_int(row, "N"),
+        k=_int(row, "K"),
+        tile_m=_int(row, "TM"),
+        tile_n=_int(row, "TN"),
+        tile_k=_int(row, "TK"),
+        row_blocks=_int(row, "RB", 1),
+        launch_tasks=_int(row, "launch_tasks"),
+        union=row["launch_type"].startswith("Union"),
+        double_buffer=row["async_double_buffer"] == "1",
+        b_prepacked=row["b_prepacked"] == "1" or "prepacked B" in row["note"],
+        prepack_tasks=int(prepack[1]) * int(prepack[2]) if prepack else 0,
+        a_transposed="A^T" in row["a_layout"],
+        b_transposed="B^T" in row["b_layout"],
+        split_k=_int(row, "split_k", 1),
+        in_bits=_bits(row["dtype_in"]),
+        acc_bits=_bits(row["dtype_acc"]),
+        out_bits=_bits(row["dtype_out"]),
+    )
+    return _triangular(tiles, _int(row, "output_tasks"))
+
+
+def ladder_step(row: _Row) -> MatmulTiles | None:
+    """The kernel of one row of ``bang_ladder``; None for the two scalar steps."""
+    if "matmul" not in row["technique"] and not row["loops"]:
+        return None
+    n, k = _int(row, "N_out"), _int(row, "K_reduction")
+    bits = _bits(row["dtype"])
+    return MatmulTiles(
+        m=_int(row, "M"),
+        n=n,
+        k=k,
+        tile_m=_int(row, "m_per_loop") or _int(row, "M"),
+        tile_n=n,
+        tile_k=k,
+        launch_tasks=_int(row, "blocks", 1),
+        union=row["launch_type"].startswith("Union"),
+        double_buffer=_int(row, "buffers", 1) > 1,
+        sram_a="SRAM" in row["technique"],
+        in_bits=bits,
+        acc_bits=32,
+        out_bits=bits,
+    )
+
+
+def _triangular(tiles: MatmulTiles, output_tasks: int) -> MatmulTiles:
+    if output_tasks == 0 or output_tasks >= tiles.tasks:
+        return tiles
+    return dataclasses.replace(tiles, output_tasks=output_tasks, k_share=_TRIANGLE_K_SHARE)
+
+
+def _bits(dtype: str) -> int:
+    return int(dtype.lstrip("fpint"))
+
+
+def _int(row: _Row, name: str, default: int = 0) -> int:
+    return int(float(row[name])) if row[name] else default
