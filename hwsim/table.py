@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hwsim.columns import Column, columns_of
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]  # int64 or float64, as the column is declared
 
 
 @dataclass(frozen=True)
