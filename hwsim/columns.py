@@ -210,6 +210,7 @@ _GPU = (
     _c(
         "launch_bounds", "bool", "1: the compiler knows the block size, so that it spills to fit", 1
     ),
+    _c("shared_static", "bool", "1: shared memory is declared statically (limit 48 KiB a block)"),
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),

@@ -24,6 +24,22 @@ MAX_REGISTERS_THREAD = 255  # beyond it values spill to local memory
 Efficiency = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
+class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Constants of the model rather than of the silicon: the compiler's habits, and how well the
+    units of an SM overlap."""
+
+    unit_exponent: Annotated[float, msgspec.Meta(ge=1)]  # p-norm over units: 1 serial, inf ideal
+    unit_exponent_pipelined: Annotated[float, msgspec.Meta(ge=1)]  # the same, software-pipelined
+    path_exponent: Annotated[float, msgspec.Meta(ge=1)]  # p-norm of units and latency
+    loads_in_flight: Positive  # independent loads of a thread in a loop
+    auto_unroll: Positive  # MACs that the compiler unrolls by itself
+    index_ops: NonNegative  # integer instructions for one global access
+    loop_ops: NonNegative  # instructions of one rolled loop iteration
+    barrier_clk: NonNegative
+    icache_macs: NonNegative  # straight-line MACs that the instruction caches hold
+    fetch_clk: NonNegative  # clocks of one instruction beyond them
+
+
 class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One NVIDIA GPU.  Rates "an SM a clock" are per streaming multiprocessor and SM clock.
 
@@ -65,6 +81,8 @@ class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     l1_latency: Positive
     l2_latency: Positive
     dram_latency: Positive
+    model: Model
+
     launch_us: NonNegative  # an empty kernel, back to back
     block_launch_clk: NonNegative  # starting one block on an SM
 

@@ -24,6 +24,7 @@ from hwsim.table import KernelTable
 Floats = NDArray[np.float64]
 
 ADDRESSING_REGISTERS = 24.0  # indices, pointers, loop counters: median beyond the accumulators
+STATIC_SHARED_BYTES = 48.0 * 1024  # beyond it shared memory has to be dynamic, on every GPU
 _REGISTER_STEP = 8.0  # 256 a warp / 32 threads
 
 
@@ -35,6 +36,7 @@ class Occupancy:
     registers: Floats  # of one thread, as allocated
     spill_registers: Floats
     blocks_sm: Floats  # resident on one SM (at least 1 for kernels that run)
+    blocks_unshared: Floats  # the same, were shared memory unlimited
     share: Floats  # resident warps / the SM's maximum
 
 
@@ -43,11 +45,13 @@ def limits(table: KernelTable, chip: GpuChip) -> tuple[Limit, ...]:
     threads = _floats(table, "threads")
     registers, _ = registers_of(table, chip)
 
-    def limit(name: str, failure: Failure, need: Floats, have: float, unit: str) -> Limit:
-        return Limit(name, failure, need, np.full(table.n, have), unit)
+    def limit(name: str, failure: Failure, need: Floats, have: Floats | float, unit: str) -> Limit:
+        return Limit(name, failure, need, np.broadcast_to(np.float64(have), table.n), unit)
 
     shared = _floats(table, "shared_bytes")
-    have_shared = chip.shared_block_kib * 1024.0
+    have_shared = np.where(
+        table["shared_static"] > 0, STATIC_SHARED_BYTES, chip.shared_block_kib * 1024.0
+    )
     return (
         limit("shared_memory_block", Failure.compile_error, shared, have_shared, "B"),
         limit(
@@ -90,10 +94,10 @@ def occupancy_of(table: KernelTable, chip: GpuChip) -> Occupancy:
     shared = np.ceil((_floats(table, "shared_bytes") + chip.shared_reserve_bytes) / unit) * unit
     by_shared = np.floor(chip.shared_sm_kib * 1024 / np.maximum(shared, 1))
     by_warps = np.floor(chip.max_threads_sm / WARP / warps)
-    blocks = np.minimum.reduce([by_registers, by_shared, by_warps])
-    blocks = np.clip(blocks, 1, chip.max_blocks_sm)
+    unshared = np.clip(np.minimum(by_registers, by_warps), 1, chip.max_blocks_sm)
+    blocks = np.maximum(np.minimum(by_shared, unshared), 1)
     share = blocks * warps * WARP / chip.max_threads_sm
-    return Occupancy(warps, _allocated(registers), spilled, blocks, np.minimum(share, 1))
+    return Occupancy(warps, _allocated(registers), spilled, blocks, unshared, np.minimum(share, 1))
 
 
 def _dealt(warps: Floats) -> Floats:

@@ -1,0 +1,104 @@
+"""The analytical model of an NVIDIA GPU: :func:`simulate` answers for a whole kernel table.
+
+An SM works through ``n = ceil(blocks / SMs)`` blocks, ``R`` of them resident.  Its units need ``n``
+times a block's demand; the latency of the blocks passes ``ceil(n / R)`` times.  Both overlap, units
+with each other and with latency, as p-norms say (exponents in the chip file).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.gpu_sm.chip import SUB_PARTITIONS, GpuChip
+from hwsim.gpu_sm.costs import UNITS, Costs, costs_of
+from hwsim.gpu_sm.occupancy import limits
+from hwsim.result import SimResult, first_exceeded
+from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
+
+_CHIP_WIDE = ("l2", "dram")  # units that all SMs share
+BOTTLENECKS = (*UNITS, "latency", "launch")
+
+
+def simulate(table: KernelTable, chip: GpuChip) -> SimResult:
+    """Latency or failure, bottleneck and counters of every kernel of ``table`` on ``chip``.
+
+    Counters: ``occupancy`` (share of the SM's warps), ``waves``, ``registers`` (a thread),
+    ``spill_bytes``, ``l1_hit`` (share), ``l2_bytes``, ``dram_bytes``, ``l2_sectors``,
+    ``dram_sectors``, ``shared_wavefronts``, ``fma_count``, ``<unit>_us`` for every unit and
+    ``latency_us`` (what one block after another would wait).
+    """
+    checks = limits(table, chip)
+    failure, failed = first_exceeded(checks, table.n)
+    costs = costs_of(table, chip)
+    unit_us, path_us = _times(costs, chip)
+    total = _combined(costs, chip, unit_us, path_us) + chip.launch_us
+    parts = np.stack([*unit_us.values(), path_us, np.full(table.n, chip.launch_us)])
+    return SimResult(
+        latency_us=np.where(failure == 0, total, np.inf),
+        failure=failure,
+        failed_limit=failed,
+        limits=checks,
+        bottleneck=np.asarray(parts.argmax(axis=0), dtype=np.int64),
+        bottleneck_names=BOTTLENECKS,
+        counters={**_counters(costs, chip), "path_us": path_us}
+        | {f"{unit}_us": us for unit, us in unit_us.items()},
+    )
+
+
+def _times(costs: Costs, chip: GpuChip) -> tuple[dict[str, Floats], Floats]:
+    """Busy microseconds of every unit over the kernel, and the latency chain."""
+    us = 1e6 / chip.hz
+    per_sm = np.ceil(costs.blocks / chip.sms)
+    resident = np.minimum(costs.occupancy.blocks_sm, per_sm)
+    warps = costs.occupancy.warps
+    # Warps are dealt to four sub-partitions: a block of 5 keeps one of them busy for two.
+    dealt = np.ceil(warps / SUB_PARTITIONS) * SUB_PARTITIONS / warps
+    uneven = 1 + (dealt - 1) / resident
+    times = {}
+    for unit in UNITS:
+        if unit in _CHIP_WIDE:
+            times[unit] = costs.demand[unit] * costs.blocks / chip.sms * us
+        else:
+            factor = 1.0 if unit == "lsu" else uneven
+            times[unit] = costs.demand[unit] * per_sm * factor * us
+    rounds = np.ceil(per_sm / costs.occupancy.blocks_sm)
+    path = np.where(
+        costs.pipelined,
+        np.maximum(costs.stage_path, costs.compute_path) + costs.stage_path / costs.steps,
+        costs.stage_path + costs.compute_path,
+    )
+    return times, rounds * path * us
+
+
+def _combined(costs: Costs, chip: GpuChip, unit_us: dict[str, Floats], path_us: Floats) -> Floats:
+    model = chip.model
+    p = np.where(costs.pipelined, model.unit_exponent_pipelined, model.unit_exponent)
+    units = _norm(list(unit_us.values()), p)
+    return _norm([units, path_us], np.full(len(units), model.path_exponent))
+
+
+def _norm(parts: list[Floats], p: Floats) -> Floats:
+    """p-norm over parts, column by column, scaled so that it neither over- nor underflows."""
+    top = np.maximum.reduce(parts)
+    safe = np.maximum(top, 1e-30)
+    return np.asarray(top * sum((part / safe) ** p for part in parts) ** (1 / p))
+
+
+def _counters(costs: Costs, chip: GpuChip) -> dict[str, Floats]:
+    traffic, occupancy = costs.traffic, costs.occupancy
+    return {
+        "occupancy": occupancy.share,
+        "waves": costs.blocks / (chip.sms * occupancy.blocks_sm),
+        "registers": occupancy.registers,
+        "spill_bytes": costs.spill_bytes,
+        "l1_hit": traffic.l1_hit,
+        "l2_bytes": traffic.l2_bytes,
+        "dram_bytes": traffic.dram_bytes,
+        "l2_sectors": traffic.l2_bytes / 32,
+        "dram_sectors": traffic.dram_bytes / 32,
+        "shared_wavefronts": costs.shared_wavefronts,
+        "fma_count": costs.fma_count,
+    }

@@ -1,0 +1,92 @@
+"""Kernel tables of a single-channel 2D convolution, from its tile parameters.
+
+The kernel of Kernel Tuner's convolution example (van Werkhoven et al. 2014): a block of ``block_x``
+by ``block_y`` threads makes ``block_x * tile_x`` by ``block_y * tile_y`` outputs, a thread's outputs
+lying a block apart.  The filter lies in constant memory and all taps are unrolled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hwsim.table import KernelTable
+
+Ints = NDArray[np.int64]
+_F32 = 4
+_BANKS = 32
+
+
+def convolution_2d(
+    block_x: ArrayLike,
+    block_y: ArrayLike,
+    tile_x: ArrayLike,
+    tile_y: ArrayLike,
+    *,
+    staged: ArrayLike = 1,
+    padded: ArrayLike = 0,
+    height: int = 4096,
+    width: int = 4096,
+    filter_size: int = 15,
+) -> KernelTable:
+    """Table of ``n`` fp32 convolutions; the tile parameters are ``(n,)`` integers.
+
+    ``staged``: the input patch goes through shared memory, else every load goes to L1.  ``padded``:
+    shared rows are padded against bank conflicts, where the source pads at all.
+    """
+    bx, by, tx, ty, use_shared, pad_wanted = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(v, np.int64)) for v in (
+            block_x, block_y, tile_x, tile_y, staged, padded))
+    )  # fmt: skip
+    halo = filter_size - 1
+    patch_x, patch_y = bx * tx + halo, by * ty + halo
+    pad = np.where(pad_wanted > 0, row_padding(bx, tx, halo), 0)
+    grid_x, grid_y = -(-width // (bx * tx)), -(-height // (by * ty))
+    threads, blocks, taps = bx * by, grid_x * grid_y, filter_size**2
+    row_bytes = _F32 * (width + halo)
+    loads = _distinct(bx, tx, filter_size) * _distinct(by, ty, filter_size)
+    stage_loads = -(-patch_x // bx) * -(-patch_y // by)
+    operands = np.where(tx * ty > 1, filter_size + 7, 3)  # a filter row of inputs is kept for reuse
+    return KernelTable.of(
+        "gpu_sm",
+        flops=np.full(len(bx), 2.0 * taps * height * width),
+        macs=1.0 * blocks * threads * tx * ty * taps,
+        macs_useful=1.0 * taps * height * width,
+        blocks=blocks, grid_m=grid_y, grid_n=grid_x, threads=threads,
+        tile_m=by * ty, tile_n=bx * tx, reduce_length=taps, reduce_inner=taps,
+        loop_depth=2, unroll=taps * tx * ty, code_macs=taps * tx * ty,
+        shared_bytes=1.0 * use_shared * _F32 * patch_y * (patch_x + pad),
+        acc_regs=tx * ty, operand_regs=operands, barriers=use_shared, launch_bounds=0, shared_static=1,
+        x_global_shared_count=use_shared * stage_loads,
+        x_global_shared_bytes=_F32 * patch_x * patch_y / stage_loads,
+        x_global_shared_run_bytes=_F32 * patch_x,
+        x_global_shared_unique_bytes=1.0 * use_shared * row_bytes * (height + halo),
+        x_global_shared_thread_run=bx, x_global_shared_stride1_bytes=_F32,
+        x_global_shared_stride2_bytes=row_bytes,
+        x_global_shared_store_stride1_bytes=_F32,
+        x_global_shared_store_stride2_bytes=_F32 * (patch_x + pad),
+        x_shared_local_count=use_shared * loads,
+        x_shared_local_bytes=_F32 * threads, x_shared_local_run_bytes=_F32 * bx,
+        x_shared_local_thread_run=bx, x_shared_local_stride1_bytes=_F32,
+        x_shared_local_stride2_bytes=_F32 * (patch_x + pad),
+        x_global_local_count=(1 - use_shared) * loads,
+        x_global_local_bytes=_F32 * threads, x_global_local_run_bytes=_F32 * bx,
+        x_global_local_unique_bytes=1.0 * (1 - use_shared) * row_bytes * (height + halo),
+        x_global_local_thread_run=bx, x_global_local_stride1_bytes=_F32,
+        x_global_local_stride2_bytes=row_bytes,
+        c_local_global_count=tx * ty, c_local_global_bytes=_F32 * threads,
+        c_local_global_run_bytes=_F32 * bx, c_local_global_unique_bytes=_F32 * height * width,
+        c_local_global_thread_run=bx, c_local_global_stride1_bytes=_F32,
+        c_local_global_stride2_bytes=_F32 * width,
+    )  # fmt: skip
+
+
+def row_padding(block_x: Ints, tile_x: Ints, halo: int) -> Ints:
+    """Elements that the source adds to a shared row: none where warps are rows already."""
+    rest = halo + block_x * tile_x - block_x
+    return np.where((block_x % _BANKS != 0) & (rest % _BANKS != 0), (_BANKS - rest) & 31, 0)
+
+
+def _distinct(block: Ints, tile: Ints, filter_size: int) -> Ints:
+    """How many different offsets ``i * block + j`` (i < tile, j < filter) a thread reads."""
+    return filter_size + (tile - 1) * np.minimum(block, filter_size)

@@ -1,0 +1,239 @@
+"""The one description of a kernel's costs that both GPU models share.
+
+Demands are busy clocks of one SM's units for one block; path terms are the clocks that one block
+needs with the SM to itself, were every unit infinitely wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.columns import GPU_STREAMS
+from hwsim.gpu_sm.access import Access, access_of
+from hwsim.gpu_sm.chip import LINE_BYTES, SUB_PARTITIONS, WARP, GpuChip
+from hwsim.gpu_sm.occupancy import Occupancy, occupancy_of
+from hwsim.gpu_sm.traffic import Traffic, requests_of, traffic_of
+from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
+
+UNITS = ("issue", "fma", "int", "special", "tensor", "lsu", "l2", "dram")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Columns ``(n,)``; see the module's text for demand and path."""
+
+    occupancy: Occupancy
+    traffic: Traffic
+    blocks: Floats
+    demand: dict[str, Floats]  # unit -> clocks of one block on one SM
+    stage_path: Floats  # waiting for staged data, all steps
+    compute_path: Floats  # issue and dependences of one warp, all steps
+    steps: Floats  # staged steps of one block
+    pipelined: NDArray[np.bool_]
+    fma_count: Floats  # thread-level MACs of the kernel outside the tensor cores
+    shared_wavefronts: Floats  # of the kernel
+    spill_bytes: Floats  # local-memory bytes of the kernel
+
+
+def costs_of(table: KernelTable, chip: GpuChip) -> Costs:
+    """Costs of every row; rows that cannot run get finite costs too."""
+    occupancy = occupancy_of(table, chip)
+    access = {s: access_of(table, s) for s in GPU_STREAMS if np.any(table[f"{s}_count"])}
+    traffic = traffic_of(table, chip, occupancy, access)
+    work = _Work(table, chip, occupancy, access, traffic)
+    steps = np.maximum(_f(table, "k_steps"), 1) * np.maximum(_f(table, "out_tiles"), 1)
+    return Costs(
+        occupancy=occupancy,
+        traffic=traffic,
+        blocks=work.blocks,
+        demand=work.demand(),
+        stage_path=work.stage_path(steps),
+        compute_path=work.compute_path(),
+        steps=steps,
+        pipelined=np.asarray(table["pipeline_stages"] > 1),
+        fma_count=work.macs * (1 - work.tensor),
+        shared_wavefronts=work.wavefronts * work.blocks,
+        spill_bytes=work.spill_ops * WARP * 4 * work.blocks,
+    )
+
+
+class _Work:
+    """Instruction counts of one block, and what they cost."""
+
+    def __init__(
+        self,
+        table: KernelTable,
+        chip: GpuChip,
+        occupancy: Occupancy,
+        access: dict[str, Access],
+        traffic: Traffic,
+    ) -> None:
+        self.table, self.chip, self.access, self.traffic = table, chip, access, traffic
+        self.warps, self.spilled = occupancy.warps, occupancy.spill_registers
+        self.resident = occupancy.blocks_sm
+        self.blocks = np.maximum(_f(table, "blocks"), 1)
+        self.threads = np.maximum(_f(table, "threads"), 1)
+        self.tensor = (_f(table, "tensor_core") > 0).astype(np.float64)
+        self.macs = _f(table, "macs")
+        self.thread_macs = self.macs / self.blocks / self.threads
+        self.acc = np.maximum(_f(table, "acc_regs"), 1)
+        # One iteration updates every accumulator of the thread once.
+        self.iterations = np.where(self.tensor > 0, 0, self.thread_macs / self.acc)
+        self.requests = {s: requests_of(table, s, a, self.warps) for s, a in access.items()}
+        self.wavefronts = self._wavefronts()
+        self.spill_ops = 2 * self.spilled * self.iterations * self.warps
+
+    def _wavefronts(self) -> Floats:
+        total = np.zeros(self.table.n)
+        for stream, requests in self.requests.items():
+            if stream.endswith("_global_shared"):
+                total += requests * self._store_side(stream)
+            elif "shared" in stream:
+                total += requests * self.access[stream].wavefronts
+        return total
+
+    def _store_side(self, stream: str) -> Floats:
+        return store_wavefronts(self.table, stream)
+
+    def demand(self) -> dict[str, Floats]:
+        """Unit -> clocks of one SM for one block, were it spread over all SMs."""
+        chip = self.chip
+        per_clk = chip.sms * self.hz_share
+        lsu = self.wavefronts + self.traffic.l1_lines + self.spill_ops
+        return {
+            "issue": self.instructions / SUB_PARTITIONS,
+            "fma": self.fma * WARP / chip.fma_lanes_sm,
+            "int": self.integer * WARP / chip.int_lanes_sm,
+            "special": self.special * WARP / chip.special_lanes_sm,
+            "tensor": self.tensor * self.macs / self.blocks / self._tensor_rate(),
+            "lsu": lsu * LINE_BYTES / chip.l1_bytes_clk_sm,
+            "l2": self._l2_bytes()
+            / self.blocks
+            * np.maximum(
+                per_clk / (chip.l2_bytes_clk * chip.l2_efficiency), 1 / chip.l2_bytes_clk_sm
+            ),
+            "dram": self.traffic.dram_bytes
+            / self.blocks
+            * chip.sms
+            * chip.hz
+            / (chip.dram_gbps * 1e9 * chip.dram_efficiency),
+        }
+
+    hz_share = 1.0
+
+    @property
+    def fma(self) -> Floats:
+        """FMA-pipe instructions of all warps of a block."""
+        return np.asarray(self.thread_macs * self.warps * (1 - self.tensor))
+
+    @property
+    def special(self) -> Floats:
+        return np.asarray(_f(self.table, "special_ops") / self.blocks / WARP)
+
+    @property
+    def memory_ops(self) -> Floats:
+        return np.asarray(sum(self.requests.values(), np.zeros(self.table.n)) + self.spill_ops)
+
+    @property
+    def integer(self) -> Floats:
+        """Element operations, index arithmetic and loop control of a block, in warp instructions."""
+        table = self.table
+        staged = sum(
+            (r for s, r in self.requests.items() if s.endswith("_global_shared")), np.zeros(table.n)
+        )
+        direct = sum(
+            (r for s, r in self.requests.items() if "global" in s), -staged
+        )
+        unroll = np.maximum(_f(table, "unroll"), self.chip.model.auto_unroll)
+        loops = self.iterations / np.maximum(unroll / self.acc, 1)
+        alu = _f(table, "alu_ops") / self.blocks / WARP
+        model = self.chip.model
+        return np.asarray(
+            alu + model.index_ops * staged + direct + model.loop_ops * loops * self.warps
+        )
+
+    @property
+    def instructions(self) -> Floats:
+        mma = self.tensor * self.macs / self.blocks / (16 * 8 * 16)
+        return self.fma + self.integer + self.special + self.memory_ops + mma
+
+    def _tensor_rate(self) -> Floats:
+        """Tensor-core MACs an SM a clock, by the width of the inputs."""
+        rates = self.chip.tensor_macs_sm
+        half = float(rates.get("float16", self.chip.fma_lanes_sm))
+        byte = float(rates.get("int8", half))
+        return np.where(_f(self.table, "in_bits") <= 8, byte, half)
+
+    def _l2_bytes(self) -> Floats:
+        local = self.spill_ops * WARP * 4 * self.blocks
+        footprint = self.spilled * 4 * self.threads * self.resident
+        l1 = self.chip.l1_shared_kib * 1024 - self.resident * _f(self.table, "shared_bytes")
+        missed = 1 - np.minimum(np.maximum(l1, 0) / np.maximum(footprint, 1), 1)
+        return np.asarray(self.traffic.l2_bytes + local * missed)
+
+    def memory_latency(self) -> Floats:
+        """Clocks that one load from beyond L1 takes, by the share that goes on to DRAM."""
+        chip, traffic = self.chip, self.traffic
+        share = np.minimum(traffic.dram_read_bytes / np.maximum(traffic.l2_read_bytes, 1), 1)
+        return np.asarray(chip.l2_latency + share * (chip.dram_latency - chip.l2_latency))
+
+    def stage_path(self, steps: Floats) -> Floats:
+        """Clocks that a block waits for its staged tiles: batches of loads, then barriers."""
+        chip, table = self.chip, self.table
+        loads = sum(
+            (_f(table, f"{s}_count") * a.split for s, a in self.access.items()
+             if s.endswith("_global_shared")), np.zeros(table.n))  # fmt: skip
+        batches = np.ceil(loads / steps / chip.model.loads_in_flight) * steps
+        barriers = _f(table, "barriers") * chip.model.barrier_clk
+        return np.asarray(chip.block_launch_clk + batches * self.memory_latency() + barriers)
+
+    def compute_path(self) -> Floats:
+        """Clocks of one warp through its arithmetic, alone on its sub-partition."""
+        chip, model = self.chip, self.chip.model
+        interval = np.maximum(
+            WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / self.acc
+        )
+        fetch = np.where(_f(self.table, "code_macs") > model.icache_macs, model.fetch_clk, 0)
+        fma = self.fma / self.warps * np.maximum(interval, fetch)
+        rest = (self.instructions - self.fma) / self.warps
+        return np.asarray(fma + rest + self._operand_stalls())
+
+    def _operand_stalls(self) -> Floats:
+        """Waiting for operands: once an iteration for shared memory, once a batch for L1 misses."""
+        chip, table = self.chip, self.table
+        zero = np.zeros(table.n)
+        shared, direct = zero.copy(), zero.copy()
+        for stream, access in self.access.items():
+            count = _f(table, f"{stream}_count") * access.split
+            if stream.endswith("_shared_local"):
+                shared = np.maximum(shared, count)
+            elif stream.endswith("_global_local") and stream[0] != "c":
+                direct += count
+        ahead = chip.model.loads_in_flight
+        waits = np.where(self.iterations > 0, np.minimum(self.iterations, shared), shared)
+        hit = self.traffic.l1_hit
+        latency = hit * chip.l1_latency + (1 - hit) * self.memory_latency()
+        return np.asarray(waits / ahead * chip.shared_latency + direct / ahead * latency)
+
+
+def store_wavefronts(table: KernelTable, stream: str) -> Floats:
+    """Wavefronts of the shared-memory stores of a staging stream."""
+    names = ("lanes", "elem_bytes", "thread_run", "count", "bytes")
+    columns = {f"{stream}_{n}": table[f"{stream}_{n}"] for n in names}
+    dense = table[f"{stream}_store_stride1_bytes"] + table[f"{stream}_store_stride2_bytes"] == 0
+    width = _f(table, f"{stream}_lanes") * _f(table, f"{stream}_elem_bytes")
+    run = np.maximum(_f(table, f"{stream}_thread_run"), 1)
+    step1 = np.where(dense, width, table[f"{stream}_store_stride1_bytes"])
+    step2 = np.where(dense, width * run, table[f"{stream}_store_stride2_bytes"])
+    columns |= {f"{stream}_stride1_bytes": step1, f"{stream}_stride2_bytes": step2}
+    side = KernelTable("gpu_sm", table.n, {**columns, "threads": table["threads"]})
+    return access_of(side, stream).wavefronts
+
+
+def _f(table: KernelTable, name: str) -> Floats:
+    return np.asarray(table[name], dtype=np.float64)

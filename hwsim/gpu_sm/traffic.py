@@ -1,0 +1,150 @@
+"""What the global streams of a kernel move through L1, L2 and DRAM.
+
+L1 catches what the threads of one block read again while its window of lines stays in the L1 left
+over by shared memory.  L2 catches what the blocks of one wave share: they run in step, ordered with
+the columns of the output fastest; across waves it catches what its capacity holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.columns import GPU_STREAMS
+from hwsim.gpu_sm.access import Access
+from hwsim.gpu_sm.chip import LINE_BYTES, SECTOR_BYTES, WARP, GpuChip
+from hwsim.gpu_sm.occupancy import Occupancy
+from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
+
+LOADS = tuple(s for s in GPU_STREAMS if "_global_" in s)
+_DRIFT = 8.0  # iterations between the first and the last warp of a block
+STORES = tuple(s for s in GPU_STREAMS if s.endswith("_global"))
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Columns ``(n,)``: ``l1_lines`` tag look-ups of one block; bytes of the whole kernel."""
+
+    l1_lines: Floats
+    l2_read_bytes: Floats
+    l2_write_bytes: Floats
+    dram_read_bytes: Floats
+    dram_write_bytes: Floats
+    l1_hit: Floats  # share of the sectors that loads ask L1 for
+
+    @property
+    def l2_bytes(self) -> Floats:
+        """Both directions between the SMs and L2."""
+        return self.l2_read_bytes + self.l2_write_bytes
+
+    @property
+    def dram_bytes(self) -> Floats:
+        """Both directions between L2 and DRAM."""
+        return self.dram_read_bytes + self.dram_write_bytes
+
+
+def requests_of(table: KernelTable, stream: str, access: Access, warps: Floats) -> Floats:
+    """Warp-wide access instructions of one block; warps with no live lane issue none."""
+    width = np.maximum(_f(table, f"{stream}_lanes") * _f(table, f"{stream}_elem_bytes"), 1)
+    full = width * np.maximum(_f(table, "threads"), 1)
+    moved = _f(table, f"{stream}_bytes")
+    live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
+    return np.asarray(_f(table, f"{stream}_count") * access.split * warps * live)
+
+
+def traffic_of(
+    table: KernelTable, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
+) -> Traffic:
+    """Traffic of every row; ``access`` holds the streams that occur in the table."""
+    zero = np.zeros(table.n)
+    lines, asked, l2_read, dram_read, l2_write, dram_write = (zero.copy() for _ in range(6))
+    blocks = np.maximum(_f(table, "blocks"), 1)
+    fit_l1 = _l1_fit(table, chip, occupancy, access)
+    for stream in (s for s in LOADS if s in access):
+        requests = requests_of(table, stream, access[stream], occupancy.warps)
+        sectors = requests * access[stream].sectors
+        distinct = np.minimum(_block_bytes(table, stream) / SECTOR_BYTES, sectors)
+        missed = distinct + (sectors - distinct) * (1 - fit_l1)
+        lines += requests * access[stream].lines
+        asked += sectors * blocks * SECTOR_BYTES
+        l2_read += missed * blocks * SECTOR_BYTES
+        dram_read += _dram_read(table, chip, occupancy, stream, missed * SECTOR_BYTES)
+    for stream in (s for s in STORES if s in access):
+        requests = requests_of(table, stream, access[stream], occupancy.warps)
+        lines += requests * access[stream].lines
+        l2_write += requests * access[stream].sectors * blocks * SECTOR_BYTES
+        dram_write += _f(table, f"{stream}_unique_bytes")
+    cold = 1 - _warm(table, chip)
+    hit = 1 - l2_read / np.maximum(asked, 1)
+    return Traffic(lines, l2_read, l2_write, dram_read * cold, dram_write * cold, hit)
+
+
+def _block_bytes(table: KernelTable, stream: str) -> Floats:
+    """Distinct bytes of a load stream that one block needs, in whole sectors."""
+    run = np.maximum(_f(table, f"{stream}_run_bytes"), 1)
+    waste = np.ceil(run / SECTOR_BYTES) * SECTOR_BYTES / run
+    if stream.endswith("_global_shared"):
+        return np.asarray(_f(table, f"{stream}_count") * _f(table, f"{stream}_bytes") * waste)
+    share = {"a": "grid_m", "b": "grid_n"}.get(stream[0])
+    batch = np.maximum(_f(table, "grid_batch"), 1)
+    parts = np.maximum(_f(table, share), 1) * batch if share else np.maximum(_f(table, "blocks"), 1)
+    return np.asarray(_f(table, f"{stream}_unique_bytes") / parts * waste)
+
+
+def _l1_fit(
+    table: KernelTable, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
+) -> Floats:
+    """Share of a block's repeated reads that still find their line in L1.
+
+    Warps of a block drift apart by a few iterations, so that many iterations' lines must stay.
+    """
+    macs = _f(table, "macs") / np.maximum(_f(table, "blocks") * _f(table, "threads"), 1)
+    iterations = np.maximum(macs / np.maximum(_f(table, "acc_regs"), 1), 1)
+    window = np.zeros(table.n)
+    for stream in (s for s in LOADS if s in access):
+        sparse = access[stream].lines * LINE_BYTES / (access[stream].sectors * SECTOR_BYTES)
+        window += _block_bytes(table, stream) * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
+    window *= np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared
+    l1 = chip.l1_shared_kib * 1024.0
+    free = np.maximum(l1 - occupancy.blocks_unshared * _f(table, "shared_bytes"), l1 / 16)
+    return np.asarray(np.minimum(free / np.maximum(window, 1), 1))
+
+
+def _dram_read(
+    table: KernelTable, chip: GpuChip, occupancy: Occupancy, stream: str, block: Floats
+) -> Floats:
+    """DRAM bytes of one load stream of which a block takes ``block`` bytes from L2."""
+    blocks = np.maximum(_f(table, "blocks"), 1)
+    unique = np.minimum(_f(table, f"{stream}_unique_bytes"), block * blocks)
+    l2 = chip.l2_kib * 1024.0
+    rows, columns = (np.maximum(_f(table, f"grid_{axis}"), 1) for axis in "mn")
+    wave = np.minimum(blocks, chip.sms * occupancy.blocks_sm)
+    waves = blocks / wave
+    if stream[0] == "a":
+        needed = np.maximum(wave / columns, 1) * block * waves
+        between = _f(table, "b_global_shared_unique_bytes") + _f(table, "b_global_local_unique_bytes")
+    elif stream[0] == "b":
+        needed = np.minimum(columns, wave) * block * waves
+        between = unique / np.maximum(_f(table, "grid_batch"), 1) + block
+    else:
+        needed = block * blocks
+        own = np.maximum(unique / blocks, 1)  # the rest of a block's bytes it shares with neighbours
+        between = columns * np.sqrt(own * np.maximum(block, own))
+    again = np.maximum(np.minimum(needed, block * blocks) - unique, 0)
+    return np.asarray(unique + again * (1 - np.minimum(l2 / np.maximum(between, 1), 1)))
+
+
+def _warm(table: KernelTable, chip: GpuChip) -> Floats:
+    """Share of a kernel's data that its previous run left in L2 (kernels are timed repeatedly)."""
+    footprint = sum(_f(table, f"{s}_unique_bytes") for s in (*LOADS, *STORES))
+    room = chip.l2_kib * 1024.0 / np.maximum(footprint, 1)
+    return np.clip(2 * room - 1, 0, 1)
+
+
+def _f(table: KernelTable, name: str) -> Floats:
+    return np.asarray(table[name], dtype=np.float64)
