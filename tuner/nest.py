@@ -32,7 +32,7 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Digit:
-    """One loop digit: ``extent`` has shape ``(n,)``; ``reduction``: it belongs to a reduction axis."""
+    """One loop digit of ``extent`` ``(n,)``; ``reduction``: it belongs to a reduction axis."""
 
     name: str
     kind: Kind

@@ -1,0 +1,38 @@
+"""From the loop nest of N candidates to a kernel table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hwsim.columns import columns_of
+from hwsim.table import KernelTable
+from tuner.nest import Nest
+from tuner.summary import gpu
+from tuner.summary.common import Columns
+from tuner.summary.roles import Kernel
+
+__all__ = ["kernel_table"]
+
+_OF_BACKEND: dict[str, Callable[[Kernel], Columns]] = {"gpu_sm": gpu.columns}
+
+
+def kernel_table(nest: Nest, backend: str) -> KernelTable:
+    """The kernel table of a nest: a row for each launched kernel of each of its ``n`` candidates.
+
+    Raises
+    ------
+    ValueError
+        Unknown backend, or an element type of unknown width.
+    """
+    schema = columns_of(backend)
+    parts = [_OF_BACKEND[backend](Kernel(nest, statements)) for statements in nest.kernels]
+    names = dict.fromkeys(name for part in parts for name in part)
+    columns = {}
+    for name in names:
+        default = np.full(nest.n, schema[name].default)
+        stacked = [np.broadcast_to(part.get(name, default), (nest.n,)) for part in parts]
+        columns[name] = np.stack(stacked, axis=1).reshape(-1)
+    columns["candidate"] = np.repeat(np.arange(nest.n, dtype=np.int64), len(parts))
+    return KernelTable(backend, nest.n * len(parts), columns)

@@ -1,0 +1,196 @@
+"""Memory accesses of a CUDA kernel, stream by stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.nest import Access, Digit, IntColumn, Statement
+from tuner.summary.geometry import (
+    Walk,
+    element_bytes,
+    extents,
+    footprint,
+    product,
+    run,
+    walk,
+)
+from tuner.summary.registers import in_memory, register_tile
+from tuner.summary.roles import Kernel, serial, threads_of
+from tuner.summary.streams import Movement
+
+WARP = 32
+_WIDEST_BYTES = 16  # of one access instruction of a thread
+
+
+@dataclass(frozen=True)
+class Moved:
+    """All movements, and the widest vector access whose lanes are no neighbours (0: none)."""
+
+    movements: tuple[Movement, ...]
+    ramp_lanes: IntColumn
+
+
+def movements(kernel: Kernel, threads: IntColumn, accumulators: IntColumn) -> Moved:
+    """Every access of every statement that leaves the registers.
+
+    A copy between global and shared memory is one movement, seen from global memory; a tensor-core
+    load or store is a matrix of rows; all else is one access of each thread.
+    """
+    found: list[Movement] = []
+    ramp = np.zeros(kernel.n, dtype=np.int64)
+    for s in kernel.statements:
+        if s.cooperative:
+            movement, lanes = _cooperative(kernel, s, threads)
+            found.append(movement)
+            ramp = np.maximum(ramp, lanes)
+        elif product(s.write.extent, 1).max() > 1:
+            found.extend(_fragments(kernel, s, threads))
+        else:
+            found.extend(_threads(kernel, s, accumulators))
+    return Moved(tuple(found), ramp)
+
+
+def _level(kernel: Kernel, access: Access) -> str:
+    scope = kernel.scope(access).partition(".")[0]
+    return scope if scope in ("global", "shared") else "local"
+
+
+def _cooperative(kernel: Kernel, s: Statement, threads: IntColumn) -> tuple[Movement, IntColumn]:
+    """A tile that all threads copy; thread ``t`` takes elements ``t * lanes`` and following."""
+    n = kernel.n
+    inward = _level(kernel, s.reads[0]) == "global"
+    outer, inner = (s.reads[0], s.write) if inward else (s.write, s.reads[0])
+    stream = f"{kernel.label(outer) if inward else 'c'}_{_level(kernel, s.reads[0])}_"
+    tile = [d for d in s.digits if d.kind == "tile"]
+    lanes = np.ones(n, dtype=np.int64) if s.lanes is None else s.lanes
+    size, times = extents(tile, n), extents(serial(s), n)
+    count = times * -(-size // (threads * lanes))
+    sides = [walk(access, tile, kernel.buffer(access), n) for access in (outer, inner)]
+    spread = _spread(kernel, outer, sides[0], lanes)
+    if inward:
+        steps = _spread(kernel, inner, sides[1], lanes)
+        spread |= {f"store_{k}": v for k, v in steps.items() if k.startswith("stride")}
+    apart = [_apart(side, lanes) for side in sides]
+    movement = _movement(
+        kernel, s, stream + _level(kernel, s.write), outer, tile, count, times * size, spread
+    )
+    return movement, np.where(apart[0] | apart[1], lanes, 0)
+
+
+def _apart(side: Walk, lanes: IntColumn) -> NDArray[np.bool_]:
+    """Whether the lanes of a vector access are no neighbours in memory."""
+    neighbours = (side.step1 == 1) & (side.run % lanes == 0)
+    return np.asarray((lanes > 1) & ~neighbours)
+
+
+def _fragments(kernel: Kernel, s: Statement, threads: IntColumn) -> Iterator[Movement]:
+    """Loads and stores of matrix fragments by warps: 16 bytes of a row a lane."""
+    n = kernel.n
+    for access, stream in _moves(kernel, s):
+        buffer = kernel.buffer(access)
+        lanes = np.full(n, int(_WIDEST_BYTES / element_bytes(buffer)), dtype=np.int64)
+        size = product(access.extent, n)
+        times = extents(serial(s), n)
+        count = times * -(-size // (WARP * lanes))
+        rows = Walk(access.extent[-1], np.ones(n, np.int64), _row_step(kernel, access))
+        spread = _spread(kernel, access, rows, lanes)
+        moved = times * size * (threads // WARP)
+        yield _movement(kernel, s, stream, access, _own(s), count, moved, spread)
+
+
+def _row_step(kernel: Kernel, access: Access) -> IntColumn:
+    buffer = kernel.buffer(access)
+    pad = 0 if buffer.row_pad is None else buffer.row_pad
+    return np.asarray(buffer.shape[-1] + pad)
+
+
+def _threads(kernel: Kernel, s: Statement, accumulators: IntColumn) -> Iterator[Movement]:
+    """One access of each thread: reads through the register tile, writes once an element."""
+    n = kernel.n
+    tile = register_tile(kernel, s, accumulators)
+    loads = dict(zip((r.buffer for r in s.reads), tile.loads, strict=True))
+    threads = threads_of(s)
+    lanes = np.ones(n, dtype=np.int64) if s.lanes is None else s.lanes
+    for access, stream in _moves(kernel, s):
+        taken = loads[access.buffer] if access is not s.write else _stores(s, n)
+        across = walk(access, threads, kernel.buffer(access), n)
+        spread = _spread(kernel, access, across, lanes, per_thread=True)
+        count = -(-taken // lanes)
+        moved = taken * extents(threads, n)
+        yield _movement(kernel, s, stream, access, _own(s), count, moved, spread)
+
+
+def _own(s: Statement) -> list[Digit]:
+    """The digits of one block."""
+    return [d for d in s.digits if not d.kind.startswith("blockIdx")]
+
+
+def _stores(s: Statement, n: int) -> IntColumn:
+    """Elements that a thread writes: once after a reduction."""
+    own = [d for d in s.digits if not d.kind.startswith(("blockIdx", "threadIdx"))]
+    return extents([d for d in own if not d.reduction], n)
+
+
+def _moves(kernel: Kernel, s: Statement) -> Iterator[tuple[Access, str]]:
+    """Accesses of a statement that leave the registers, with their streams."""
+    to = _level(kernel, s.write)
+    staged = to == "shared" and s.role == "copy"
+    for read in s.reads:
+        if in_memory(kernel, read):
+            source = _level(kernel, read)
+            direct = staged and source == "global"
+            if not (source == "shared" and to == "global" and s.role == "copy"):
+                yield read, f"{kernel.label(read)}_{source}_{'shared' if direct else 'local'}"
+    sources = {_level(kernel, r) for r in s.reads}
+    if to == "global":
+        through = "shared" if s.role == "copy" and sources == {"shared"} else "local"
+        yield s.write, f"c_{through}_global"
+    elif to == "shared" and not (staged and sources == {"global"}):
+        yield s.write, "c_local_shared"
+
+
+def _spread(
+    kernel: Kernel, access: Access, across: Walk, lanes: IntColumn, *, per_thread: bool = False
+) -> dict[str, NDArray[np.generic]]:
+    """Lanes, element size, thread run and strides of one access instruction.
+
+    ``across`` walks elements that threads take ``lanes`` at a time, or (``per_thread``) threads.
+    """
+    size = element_bytes(kernel.buffer(access))
+    taken = np.ones_like(lanes) if per_thread else lanes
+    run_threads = np.maximum(across.run // taken, 1)
+    beyond = np.where(across.run < taken, taken // np.maximum(across.run, 1), 1)
+    return {
+        "lanes": lanes,
+        "elem_bytes": np.full(kernel.n, max(int(size), 1), dtype=np.int64),
+        "thread_run": run_threads,
+        "stride1_bytes": np.where(across.run > taken, across.step1 * taken * size, 0),
+        "stride2_bytes": across.step2 * beyond * size,
+    }
+
+
+def _movement(
+    kernel: Kernel,
+    s: Statement,
+    stream: str,
+    access: Access,
+    together: Iterable[Digit],
+    count: IntColumn,
+    block_elements: IntColumn,
+    spread: dict[str, NDArray[np.generic]],
+) -> Movement:
+    """One movement; contiguous runs are those of the region that the digits ``together`` span.
+
+    For a staged tile that is one transfer, for accesses of single threads all that the block
+    touches: what one instruction leaves of a line, the next ones find in the cache.
+    """
+    buffer, n = kernel.buffer(access), kernel.n
+    size = element_bytes(buffer)
+    unique = np.asarray(footprint(access, s.digits, buffer, n) * size, dtype=np.float64)
+    run_bytes = run(access, list(together), buffer, n) * size
+    moved = block_elements.astype(np.float64) * size
+    return Movement(stream, count, moved, unique, {"run_bytes": run_bytes, **spread})

@@ -1,0 +1,127 @@
+"""Who is who in a kernel: the main statement, its operands, what its digits index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tuner.nest import Access, Buffer, Digit, IntColumn, Nest, Statement
+from tuner.summary.geometry import extents, uses
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One launched kernel of a nest."""
+
+    nest: Nest
+    statements: tuple[Statement, ...]
+
+    @property
+    def n(self) -> int:
+        """Candidates."""
+        return self.nest.n
+
+    def buffer(self, access: Access) -> Buffer:
+        """The buffer of an access."""
+        return self.nest.buffers[access.buffer]
+
+    def scope(self, access: Access) -> str:
+        """The memory scope of an access."""
+        return self.buffer(access).scope
+
+    @cached_property
+    def main(self) -> Statement:
+        """The statement that multiplies and accumulates; else the reduction, else the one with most
+        operations an element; of equals the last.  No tile size enters, so that it is the same one
+        for every candidate of a sketch.
+        """
+
+        def weight(i: int) -> tuple[bool, bool, int, int]:
+            s = self.statements[i]
+            reduces = any(d.reduction and bool(np.any(d.extent > 1)) for d in s.digits)
+            return s.ops.macs > 0, reduces, s.ops.alu + s.ops.special, i
+
+        return self.statements[max(range(len(self.statements)), key=weight)]
+
+    @cached_property
+    def operands(self) -> Mapping[str, str]:
+        """Buffer name -> ``"a"`` or ``"b"``: what the MAC reads, and what those are copied from."""
+        labels: dict[str, str] = {}
+        for s in reversed(self.statements):
+            if s.ops.macs:
+                for label, read in zip("ab", s.reads, strict=False):
+                    labels.setdefault(read.buffer, label)
+            elif s.write.buffer in labels and s.reads:
+                labels.setdefault(s.reads[0].buffer, labels[s.write.buffer])
+        return labels
+
+    def label(self, access: Access) -> str:
+        """``a``, ``b``, or ``x`` for every other input."""
+        return self.operands.get(access.buffer, "x")
+
+    @cached_property
+    def axes(self) -> Mapping[str, str]:
+        """Digit of the main statement -> ``m``, ``n``, ``batch`` or ``k``.
+
+        With a MAC: ``m`` moves A and C, ``n`` moves B and C, ``batch`` moves all or only C.
+        Without: ``n`` moves the last dimension of the output, ``m`` any other.
+        """
+        return {d.name: self._axis(d) for d in self.main.digits}
+
+    def _axis(self, digit: Digit) -> str:
+        if digit.reduction:
+            return "k"
+        main = self.main
+        if not main.ops.macs:
+            return "n" if _moves_last(main.write, digit.name) else "m"
+        in_a, in_b = (uses(read, digit.name) for read in main.reads[:2])
+        if in_a != in_b:
+            return "m" if in_a else "n"
+        return "batch"
+
+    def extent(self, digits: Sequence[Digit], axis: str) -> IntColumn:
+        """Product of the extents of those digits of the main statement that index ``axis``."""
+        return extents([d for d in digits if self.axes.get(d.name) == axis], self.n)
+
+    def shared_digits(self, other: Statement) -> list[Digit]:
+        """The main statement's serial digits that ``other`` lies below, too."""
+        names = {d.name for d in other.digits}
+        return [d for d in serial(self.main) if d.name in names]
+
+    def writers(self, buffer: str) -> list[Statement]:
+        """Statements that write a buffer, without the main one."""
+        return [s for s in self.statements if s.write.buffer == buffer and s is not self.main]
+
+    def readers(self, buffer: str) -> list[Statement]:
+        """Statements that read a buffer, without the main one."""
+        return [
+            s
+            for s in self.statements
+            if s is not self.main and any(r.buffer == buffer for r in s.reads)
+        ]
+
+
+def serial(statement: Statement) -> list[Digit]:
+    """Digits that one thread (or core) walks one after another."""
+    kinds = ("serial", "unroll", "vectorize", "parallel")
+    return [d for d in statement.digits if d.kind in kinds]
+
+
+def threads_of(statement: Statement) -> list[Digit]:
+    """ThreadIdx digits, slowest first: z, y, x."""
+    return [d for axis in "zyx" for d in statement.digits if d.kind == f"threadIdx.{axis}"]
+
+
+def blocks_of(statement: Statement) -> list[Digit]:
+    """BlockIdx digits in loop order."""
+    return [d for d in statement.digits if d.kind.startswith("blockIdx")]
+
+
+def _moves_last(access: Access, digit: str) -> bool:
+    if not access.dims:
+        return False
+    last = Access(access.buffer, access.dims[-1:], access.extent[-1:], access.splits[-1:])
+    return uses(last, digit)
