@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.machine import machine_of
+from pruner.machine import blocks_of, machine_of
 from pruner.traffic import traffic_of
 
 Floats = NDArray[np.float64]
@@ -16,9 +16,10 @@ Floats = NDArray[np.float64]
 def compute_us(table: KernelTable, chip: Chip) -> Floats:
     """``(n,)`` least time for the MACs: the busiest core has ceil(blocks / cores) blocks to do."""
     machine = machine_of(chip)
-    blocks = np.maximum(table["blocks"], 1)
-    waves = np.ceil(blocks / machine.cores)
-    rate = machine.peak(table) / machine.cores
+    blocks = blocks_of(table)
+    cores = machine.cores_for(table)
+    waves = np.ceil(blocks / cores)
+    rate = machine.peak(table) / cores
     out: Floats = waves * table["macs"] / blocks / np.maximum(rate, 1e-9)
     return out
 

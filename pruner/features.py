@@ -16,7 +16,7 @@ from hwsim.table import KernelTable
 from pruner.bounds import compute_us, least_us
 from pruner.conflicts import conflict_ways
 from pruner.levels import levels_of
-from pruner.machine import machine_of
+from pruner.machine import blocks_of, machine_of
 from pruner.traffic import traffic_of
 
 Floats = NDArray[np.float64]
@@ -119,7 +119,7 @@ def _compute(table: KernelTable, chip: Chip) -> Columns:
 def _memory(table: KernelTable, chip: Chip) -> Columns:
     machine, traffic = machine_of(chip), traffic_of(table)
     offchip = np.maximum(traffic.offchip_bytes, 1e-9)
-    cores_used = np.clip(table["blocks"], 1, machine.cores)
+    cores_used = np.minimum(blocks_of(table), machine.cores_for(table))
     return {
         "read_us": traffic.read_bytes / machine.offchip_bytes_per_us,
         "write_us": traffic.write_bytes / machine.offchip_bytes_per_us,
@@ -137,8 +137,8 @@ def _memory(table: KernelTable, chip: Chip) -> Columns:
 
 
 def _parallel(table: KernelTable, chip: Chip) -> Columns:
-    cores = machine_of(chip).cores
-    blocks = np.maximum(table["blocks"], 1).astype(np.float64)
+    cores = machine_of(chip).cores_for(table)
+    blocks = blocks_of(table)
     return {
         "blocks": blocks,
         "core_share": np.minimum(blocks / cores, 1.0),

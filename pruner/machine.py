@@ -33,6 +33,7 @@ class Machine:
     """
 
     cores: int
+    vector_cores: int  # that kernels without matrix instructions spread over
     tensor_macs_per_us: Mapping[int, float]
     macs_per_us: float  # without the matrix unit, fp32
     vector_bytes_per_us: float
@@ -50,11 +51,22 @@ class Machine:
             rate[matrix & (bits == width)] = macs
         return rate
 
+    def cores_for(self, table: KernelTable) -> NDArray[np.float64]:
+        """``(n,)`` cores that each row's blocks spread over."""
+        return np.where(self.on_matrix_unit(table), float(self.cores), float(self.vector_cores))
+
     @staticmethod
     def on_matrix_unit(table: KernelTable) -> NDArray[np.bool_]:
         """``(n,)`` whether the MACs run on the Cube, the matrix unit, or tensor cores."""
-        matrix: NDArray[np.bool_] = table["intrin_m"] > 0
-        return matrix | (table["tensor_core"] > 0) if table.backend == "gpu_sm" else matrix
+        return np.asarray(table["tensor_core" if table.backend == "gpu_sm" else "mm_count"] > 0)
+
+
+def blocks_of(table: KernelTable) -> NDArray[np.float64]:
+    """``(n,)`` blocks of each kernel, at least 1; on the MLU also given as clusters times cores."""
+    blocks = table["blocks"]
+    if table.backend == "mlu_sram":
+        blocks = np.maximum(blocks, table["clusters"] * table["cores_per_cluster"])
+    return np.maximum(blocks, 1).astype(np.float64)
 
 
 def dtype_of(bits: int) -> str:
@@ -84,6 +96,7 @@ def _ascend(chip: AscendChip) -> Machine:
     vector = chip.vector_cores * chip.vector_bytes_per_cycle * chip.clock_mhz
     return Machine(
         cores=chip.cube_cores,
+        vector_cores=chip.vector_cores,
         tensor_macs_per_us=_by_bits(cube, chip.cube_cores * chip.clock_mhz),
         macs_per_us=vector / 4,
         vector_bytes_per_us=vector,
@@ -103,6 +116,7 @@ def _mlu(chip: MluChip) -> Machine:
     cycles = chip.cores * chip.clock_mhz
     return Machine(
         cores=chip.cores,
+        vector_cores=chip.cores,
         tensor_macs_per_us=_by_bits(chip.macs_per_cycle, cycles),
         macs_per_us=cycles * chip.vector_bytes_per_cycle / 4,
         vector_bytes_per_us=cycles * chip.vector_bytes_per_cycle,
@@ -122,6 +136,7 @@ def _gpu(chip: GpuChip) -> Machine:
     cycles = chip.sms * chip.clock_mhz
     return Machine(
         cores=chip.sms,
+        vector_cores=chip.sms,
         tensor_macs_per_us=_by_bits(chip.tensor_macs_sm, cycles),
         macs_per_us=cycles * chip.fma_lanes_sm,
         vector_bytes_per_us=cycles * chip.fma_lanes_sm * 4,

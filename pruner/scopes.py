@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.chip import Chip
+from hwsim.mlu_sram.costs import sram_need_bytes
+from hwsim.mlu_sram.limits import nram_need_bytes
 from hwsim.table import KernelTable
 
 Scope = Literal["l1", "l0a", "l0b", "l0c", "ub", "nram", "wram", "sram", "shared"]
@@ -48,8 +50,16 @@ def capacity(chip: Chip, scope: Scope) -> tuple[float, tuple[str, ...]]:
 
 
 def footprint(table: KernelTable, scope: Scope) -> NDArray[np.float64]:
-    """``(n,)`` bytes that a block keeps in the scope, every copy counted."""
+    """``(n,)`` bytes that a block keeps in the scope, every copy counted.
+
+    Where the chip's own accounting is finer than copies times bytes (NRAM and SRAM keep copies of
+    the staged inputs only), it is asked.
+    """
+    if scope == "nram":
+        return nram_need_bytes(table)
+    if scope == "sram":
+        return sram_need_bytes(table)
     one_copy = np.asarray(table[f"{scope}_bytes"], dtype=np.float64)
     if scope == "shared":  # the column counts the pipeline's versions already
         return one_copy
-    return one_copy * table[f"{scope}_buffers"]
+    return np.asarray(one_copy * np.maximum(table[f"{scope}_buffers"], 1), dtype=np.float64)

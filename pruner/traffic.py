@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hwsim.columns import ASCEND_STREAMS, GPU_STREAMS, MLU_STREAMS
 from hwsim.table import KernelTable
+from pruner.machine import blocks_of
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def bytes_of(table: KernelTable, stream: str) -> Floats:
     """``(n,)`` bytes that a stream moves over the whole kernel; zeros where it is not used."""
     if f"{stream}_bytes" not in table.columns:
         return np.zeros(table.n)
-    moved: Floats = table[f"{stream}_bytes"] * table[f"{stream}_count"] * table["blocks"]
+    moved: Floats = table[f"{stream}_bytes"] * table[f"{stream}_count"] * blocks_of(table)
     return moved
 
 
@@ -76,7 +77,7 @@ def traffic_of(table: KernelTable) -> Traffic:
         write_bytes=write,
         onchip_bytes=sum((bytes_of(table, s) for s in inside), zero),
         unique_bytes=sum((table[f"{s}_unique_bytes"] for s in moved), zero),
-        transfers=sum((table[f"{s}_count"] * table["blocks"] for s in moved), zero),
+        transfers=sum((table[f"{s}_count"] * blocks_of(table) for s in moved), zero),
         run_bytes=weighted["run_bytes"],
         transfer_bytes=weighted["bytes"],
         shortest_bytes=_shortest(table, moved, total),

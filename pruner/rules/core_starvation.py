@@ -9,7 +9,7 @@ import numpy as np
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.machine import machine_of
+from pruner.machine import blocks_of, machine_of
 from pruner.rule import Finding
 from pruner.verdict import Stage
 
@@ -34,8 +34,8 @@ class CoreStarvation:
         machine = machine_of(chip)
         share = self.min_share or chip.rules.min_core_share
         alone = table["macs"] / machine.peak(table)
-        need = np.where(alone > machine.launch_us, np.ceil(share * machine.cores), 1.0)
-        have = table["blocks"].astype(np.float64)
+        need = np.where(alone > machine.launch_us, np.ceil(share * machine.cores_for(table)), 1.0)
+        have = blocks_of(table)
         return Finding(
             keep=need <= have,
             quantity="cores_used",

@@ -9,6 +9,7 @@ import numpy as np
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
+from pruner.machine import blocks_of
 from pruner.rule import Finding
 from pruner.traffic import traffic_of
 from pruner.verdict import Stage
@@ -33,7 +34,7 @@ class ShortTransfer:
     def check(self, table: KernelTable, chip: Chip) -> Finding:
         """Bytes demanded against the shortest transfer that carries a tenth of the traffic."""
         traffic = traffic_of(table)
-        for_each_block = traffic.unique_bytes / np.maximum(table["blocks"], 1)
+        for_each_block = traffic.unique_bytes / blocks_of(table)
         need = np.minimum(float(self.min_bytes), for_each_block)
         have = traffic.shortest_bytes
         return Finding(

@@ -20,7 +20,8 @@ class VectorLength:
     """The widest vector access of a kernel has to be one of the chip's lengths for its dtype.
 
     ``table=as_described`` reads the lengths 8 (fp16) and 4 (fp32); ``default`` those that the
-    hardware really has.  A dtype without an entry is let through.
+    hardware really has.  A dtype without an entry is let through, and so is a kernel that makes no
+    vector access (length 1).
     """
 
     name: ClassVar[str] = "vector-length"
@@ -43,7 +44,7 @@ class VectorLength:
                 have[rows] = nearest(lanes[rows], allowed)
                 fields.append(f"{lanes_field(self.table)}.{dtype}")
         return Finding(
-            keep=lanes == have,
+            keep=(lanes == have) | (lanes <= 1),
             quantity="vector_lanes",
             need=lanes,
             have=have,
