@@ -17,6 +17,7 @@ from tvm.tirx import IndexMap
 from tvm.tirx.analysis import undefined_vars
 
 from tuner.spaces.intrinsics import MatrixUnit, register
+from tuner.spaces.stages import blocks, is_reduction
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,25 @@ class MatmulLoops:
 
 
 def main_blocks(sch: Schedule) -> list[str]:
-    """Names of the blocks that multiply and accumulate over a reduction axis."""
-    root = sch.get_sblock("root")
-    return [
-        sch.get(block).name_hint
-        for block in sch.get_child_blocks(root)
-        if _is_reduction(sch.get(block)) and len(sch.get(block).reads) == 2
-    ]
+    """Names of the blocks that may be products: two operands, summed over some axis."""
+    return [b.name_hint for b in blocks(sch) if is_reduction(b) and len(b.reads) == 2]
 
 
-def _is_reduction(block: Any) -> bool:
-    return any(it.iter_type == it.CommReduce for it in block.iter_vars)
+def extents(sch: Schedule, name: str, unit: MatrixUnit) -> tuple[int, int, int] | None:
+    """``(M, N, K)`` of block ``name`` before padding; None where it is no product."""
+    probe = sch.copy()
+    block = probe.get_sblock(name)
+    index_map = _mapping(probe, block, unit)
+    if index_map is None:
+        return None
+    shape = [it.dom.extent for it in probe.get(block).iter_vars]
+    m, n, k = list(index_map.map_shape(shape))[-3:]
+    return int(m), int(n), int(k)
+
+
+def _mapping(sch: Schedule, block: Any, unit: MatrixUnit) -> IndexMap | None:
+    info = get_auto_tensorize_mapping_info(sch, block, register(unit))
+    return info.mappings[0] if info is not None and info.mappings else None
 
 
 def as_matmul(sch: Schedule, name: str, unit: MatrixUnit) -> MatmulLoops | None:
@@ -54,12 +63,10 @@ def as_matmul(sch: Schedule, name: str, unit: MatrixUnit) -> MatmulLoops | None:
     Degenerate products, e.g. with a reduction of length 1, have no mapping onto the unit either.
     ``sch`` is of no use after None.
     """
-    description = register(unit)
     block = sch.get_sblock(name)
-    info = get_auto_tensorize_mapping_info(sch, block, description)
-    if info is None or not info.mappings:
+    index_map = _mapping(sch, block, unit)
+    if index_map is None:
         return None
-    index_map = info.mappings[0]
     for side, index, roles in (("write", 0, "mn"), ("read", 0, "mk"), ("read", 1, "kn")):
         sch.reindex(block, (side, index))
         view = _operand_map(sch.get(block), side, index, index_map, roles)
