@@ -1,0 +1,190 @@
+"""Instructions that add or fold away copies: cache_read, cache_write and inlining."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tuner.columns.context import Context, Handler
+from tuner.columns.expr import ONE, ZERO, Expr, add, const, mul
+from tuner.columns.program import (
+    Axis,
+    Block,
+    Buffer,
+    Digit,
+    Dim,
+    Loop,
+    Node,
+    Program,
+    Quasi,
+    Region,
+    Unsupported,
+    remove,
+)
+
+
+def cache_read(ctx: Context, inst: Any) -> None:
+    """Stage what a block reads in another memory; the given consumers (or all) read the stage."""
+    index, scope = int(inst.attrs[0]), str(inst.attrs[1])
+    source = ctx.block(inst.inputs[0]).reads[index].buffer
+    chosen = [ctx.block(rv) for rv in inst.inputs[1]] if len(inst.inputs) > 1 else []
+    consumers = chosen or ctx.program.readers(source)
+    stage = _staged(ctx.program, source, scope)
+    copy = _copy(ctx.program, source, stage, stage_name(source, scope))
+    _place(ctx.program, copy, before=consumers[0])
+    for consumer in consumers:
+        consumer.reads = [_moved(r, source, stage) for r in consumer.reads]
+    ctx.define(inst.outputs, [copy])
+
+
+def cache_write(ctx: Context, inst: Any) -> None:
+    """Let a block write into another memory and copy from there."""
+    index, scope = int(inst.attrs[0]), str(inst.attrs[1])
+    block = ctx.block(inst.inputs[0])
+    target = block.writes[index].buffer
+    stage = _staged(ctx.program, target, scope)
+    block.writes = [_moved(w, target, stage) for w in block.writes]
+    block.reads = [_moved(r, target, stage) for r in block.reads]
+    copy = _copy(ctx.program, stage, target, stage_name(target, scope))
+    _place(ctx.program, copy, after=block)
+    ctx.define(inst.outputs, [copy])
+
+
+def stage_name(buffer: str, scope: str) -> str:
+    """TVM's name of the copy block of a buffer in a scope."""
+    return f"{buffer}_{scope}"
+
+
+def _moved(region: Region, old: str, new: str) -> Region:
+    return replace(region, buffer=new) if region.buffer == old else region
+
+
+def _staged(program: Program, source: str, scope: str) -> str:
+    old = program.buffers[source]
+    name = stage_name(source, scope)
+    if name in program.buffers:
+        raise Unsupported(f"buffer {name}: staged twice")
+    program.buffers[name] = Buffer(name, scope, old.dtype, old.shape)
+    return name
+
+
+def _copy(program: Program, source: str, target: str, name: str) -> Block:
+    """A block that copies a whole buffer, a loop for each dimension."""
+    block = Block(name=name)
+    for i, extent in enumerate(program.buffers[source].shape):
+        digit = Digit(f"ax{i}", extent)
+        block.axes.append(Axis(f"v{i}", extent, False, {digit: ONE}))
+    dims = tuple(Dim({axis: ONE}) for axis in block.axes)
+    block.reads, block.writes = [Region(source, dims)], [Region(target, dims)]
+    return block
+
+
+def _place(
+    program: Program, block: Block, before: Block | None = None, after: Block | None = None
+) -> None:
+    """Put a copy block with loops of its own at the top level, beside another block's nest."""
+    anchor = before or after
+    assert anchor is not None
+    nest: Node = anchor.ancestors()[-1] if anchor.ancestors() else anchor
+    index = program.root.children.index(nest) + (after is not None)
+    parent = program.root
+    for axis in block.axes:
+        loop = Loop(digits=list(axis.binding))
+        parent.insert(index, loop)
+        parent, index = loop, 0
+    parent.insert(index, block)
+
+
+def compute_inline(ctx: Context, inst: Any) -> None:
+    """Compute what a block writes where it is read."""
+    block = ctx.block(inst.inputs[0])
+    written = _identity(block, block.writes[0])
+    for consumer in ctx.program.readers(block.writes[0].buffer):
+        consumer.reads = _inlined(consumer.reads, block, written)
+    _drop(ctx.program, block, block.writes[0].buffer)
+
+
+def _inlined(reads: list[Region], block: Block, written: Mapping[Axis, int]) -> list[Region]:
+    out: list[Region] = []
+    for region in reads:
+        if region.buffer == block.writes[0].buffer:
+            dims = {axis: region.dims[i] for axis, i in written.items()}
+            out.extend(substituted(r, dims) for r in block.reads)
+        else:
+            out.append(region)
+    return unique(out)
+
+
+def reverse_compute_inline(ctx: Context, inst: Any) -> None:
+    """Fold a block that reads one producer into that producer."""
+    block = ctx.block(inst.inputs[0])
+    producer, region = _only_producer(ctx.program, block)
+    read = _identity(block, region)
+    written = producer.writes[0]
+    dims = {axis: written.dims[i] for axis, i in read.items()}
+    others = [substituted(r, dims) for r in block.reads if r is not region]
+    producer.reads = unique([*producer.reads, *others])
+    producer.writes = [substituted(block.writes[0], dims)]
+    _drop(ctx.program, block, written.buffer)
+
+
+def _only_producer(program: Program, block: Block) -> tuple[Block, Region]:
+    found = [(w, r) for r in block.reads for w in program.writers(r.buffer)]
+    if len(found) != 1:
+        raise Unsupported(f"block {block.name}: {len(found)} producers, expected one")
+    return found[0]
+
+
+def _identity(block: Block, region: Region) -> dict[Axis, int]:
+    """Axis -> dimension of a region whose dimensions each are one axis of the block."""
+    out: dict[Axis, int] = {}
+    for i, dim in enumerate(region.dims):
+        axes = [a for a, c in dim.coefs.items() if c == ONE]
+        if dim.quasi or dim.extent != ONE or len(axes) != len(dim.coefs) or len(axes) > 1:
+            raise Unsupported(f"block {block.name}: {region.buffer} is not accessed by one axis")
+        out.update(dict.fromkeys(axes, i))
+    return out
+
+
+def substituted(region: Region, dims: Mapping[Axis, Dim]) -> Region:
+    """The region with each axis replaced by a dimension of another region."""
+    return replace(region, dims=tuple(_substituted(d, dims) for d in region.dims))
+
+
+def _substituted(dim: Dim, dims: Mapping[Axis, Dim]) -> Dim:
+    coefs: dict[Axis, Expr] = {}
+    quasi = [_substituted_quasi(q, dims) for q in dim.quasi]
+    extent = dim.extent
+    for axis, coef in dim.coefs.items():
+        for inner, stride in dims[axis].coefs.items():
+            coefs[inner] = add(coefs.get(inner, ZERO), mul(coef, stride))
+        quasi.extend(replace(q, scale=mul(q.scale, coef)) for q in dims[axis].quasi)
+        extent = add(extent, mul(coef, add(dims[axis].extent, const(-1))))
+    return Dim(coefs, extent, tuple(quasi))
+
+
+def _substituted_quasi(quasi: Quasi, dims: Mapping[Axis, Dim]) -> Quasi:
+    inner = _substituted(Dim(quasi.coefs), dims)
+    if inner.quasi or inner.extent != ONE:
+        raise Unsupported("a quotient inside a quotient")
+    return replace(quasi, coefs=inner.coefs)
+
+
+def unique(regions: list[Region]) -> list[Region]:
+    """Each buffer once; TVM would take the union, which equals the first where all are alike."""
+    return list({r.buffer: r for r in reversed(regions)}.values())[::-1]
+
+
+def _drop(program: Program, block: Block, buffer: str) -> None:
+    remove(block)
+    if not program.buffers[buffer].argument:
+        del program.buffers[buffer]
+
+
+HANDLERS: dict[str, Handler] = {
+    "CacheRead": cache_read,
+    "CacheWrite": cache_write,
+    "ComputeInline": compute_inline,
+    "ReverseComputeInline": reverse_compute_inline,
+}

@@ -1,0 +1,90 @@
+"""Interpret the instructions of a sketch over columns, once: the sketch becomes a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.s_tir import Trace
+
+from tuner.columns import caches, layout, loops, placement, select
+from tuner.columns.context import Context, Handler
+from tuner.columns.expr import Expr, column, lookup
+from tuner.columns.parse import parse
+from tuner.columns.program import Block, Loop, Program, Unsupported
+from tuner.decisions import Decision
+
+# Every instruction kind that is understood; anything else raises Unsupported.
+HANDLERS: dict[str, Handler] = {
+    **select.HANDLERS,
+    **loops.HANDLERS,
+    **caches.HANDLERS,
+    **placement.HANDLERS,
+    **layout.HANDLERS,
+}
+
+
+def interpret(initial: Any, instructions: Sequence[Any], decisions: Sequence[Decision]) -> Program:
+    """The program of a sketch, its extents being expressions over decision columns.
+
+    What comes before the first sampling instruction is left to TVM.
+
+    Raises
+    ------
+    Unsupported
+        An instruction that is not understood, or a use of one that is not.
+    """
+    first = decisions[0].instruction if decisions else len(instructions)
+    ctx = _start(initial, instructions[:first])
+    sampled = {d.instruction: d for d in decisions}
+    for i, inst in enumerate(instructions[first:], start=first):
+        if i in sampled:
+            ctx.define(inst.outputs, _values(i, sampled[i]))
+        else:
+            _apply(ctx, inst)
+    return ctx.program
+
+
+def _apply(ctx: Context, inst: Any) -> None:
+    kind = str(inst.kind.name)
+    if kind not in HANDLERS:
+        raise Unsupported(f"instruction {kind}")
+    HANDLERS[kind](ctx, inst)
+
+
+def _values(group: int, d: Decision) -> list[Any]:
+    if d.kind == "perfect_tile":
+        return [column(c, group, d.extent) for c in range(d.start, d.stop)]
+    if d.kind == "categorical":
+        index = column(d.start, group, len(d.candidates))
+        return [lookup(d.candidates, index)]
+    raise Unsupported("a sampled compute location")
+
+
+def _start(initial: Any, prefix: Sequence[Any]) -> Context:
+    """Replay the prefix with TVM; carry over what its random variables stand for."""
+    sch = initial.copy()
+    Trace(list(prefix), {}).apply_to_schedule(sch, remove_postproc=False)
+    parsed = parse(sch.mod["main"])
+    ctx = Context(parsed.program)
+    for ours, theirs in zip(prefix, sch.trace.insts, strict=True):
+        for rv, replayed in zip(ours.outputs, theirs.outputs, strict=True):
+            found = _resolved(sch, replayed, parsed.loops, ctx.program)
+            if found is not None:
+                ctx.values[rv] = found
+    return ctx
+
+
+def _resolved(
+    sch: Any, rv: Any, loops_by_variable: dict[Any, Loop], program: Program
+) -> Loop | Block | Expr | None:
+    try:
+        node = sch.get(rv)
+    except (ValueError, IndexError):  # consumed by a later instruction of the prefix
+        return None
+    if hasattr(node, "loop_var"):
+        return loops_by_variable.get(node.loop_var.__chandle__())
+    name = str(node.name_hint)
+    if name == "root":
+        return program.root
+    return next((b for b in program.root.blocks() if b.name == name), None)
