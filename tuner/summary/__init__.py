@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from hwsim.columns import columns_of
 from hwsim.table import KernelTable
-from tuner.nest import Nest
+from tuner.nest import Nest, Statement
 from tuner.summary import gpu
 from tuner.summary.common import Columns
 from tuner.summary.roles import Kernel
@@ -27,6 +28,7 @@ def kernel_table(nest: Nest, backend: str) -> KernelTable:
         Unknown backend, or an element type of unknown width.
     """
     schema = columns_of(backend)
+    nest = _without_units(nest)
     parts = [_OF_BACKEND[backend](Kernel(nest, statements)) for statements in nest.kernels]
     names = dict.fromkeys(name for part in parts for name in part)
     columns = {}
@@ -36,3 +38,13 @@ def kernel_table(nest: Nest, backend: str) -> KernelTable:
         columns[name] = np.stack(stacked, axis=1).reshape(-1)
     columns["candidate"] = np.repeat(np.arange(nest.n, dtype=np.int64), len(parts))
     return KernelTable(backend, nest.n * len(parts), columns)
+
+
+def _without_units(nest: Nest) -> Nest:
+    """The same nest without the digits that have extent 1 in every candidate."""
+    kernels = tuple(tuple(_moving(s) for s in statements) for statements in nest.kernels)
+    return replace(nest, kernels=kernels)
+
+
+def _moving(statement: Statement) -> Statement:
+    return replace(statement, digits=tuple(d for d in statement.digits if np.any(d.extent != 1)))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tuner.nest import Access, Buffer, Digit, IntColumn, Split, Statement
+from tuner.nest import Access, Buffer, Digit, IntColumn, Statement
 
 BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "int8": 8, "uint8": 8, "int32": 32,
         "float64": 64, "int64": 64, "bool": 8}  # fmt: skip
@@ -55,68 +56,121 @@ def uses(access: Access, digit: str) -> bool:
     return any(digit in m and bool(np.any(m[digit] != 0)) for m in maps)
 
 
-def _splits(access: Access, dim: int) -> Sequence[Split]:
-    return access.splits[dim] if access.splits else ()
+@dataclass
+class Dimension:
+    """One dimension of an access while more and more digits vary.
 
-
-def hull(access: Access, digits: Sequence[Digit], dim: int, n: int) -> IntColumn:
-    """Extent of dimension ``dim`` while ``digits`` vary: largest minus smallest index plus one."""
-    total: IntColumn = access.extent[dim] + _range(access.dims[dim], digits, n)
-    for split in _splits(access, dim):
-        steps = -(-_range(split.coefs, digits, n) // split.div)
-        bounded = np.where(split.mod > 0, np.minimum(steps, split.mod - 1), steps)
-        total = total + np.abs(split.scale) * bounded
-    return total
-
-
-def _range(coefs: Mapping[str, IntColumn], digits: Sequence[Digit], n: int) -> IntColumn:
-    total = np.zeros(n, dtype=np.int64)
-    for digit in digits:
-        if digit.name in coefs:
-            total += np.abs(coefs[digit.name]) * (digit.extent - 1)
-    return total
-
-
-def _step(access: Access, digits: Sequence[Digit], dim: int, n: int) -> IntColumn:
-    """Greatest common divisor of the steps that ``digits`` make (1 where there are none)."""
-    step = np.zeros(n, dtype=np.int64)
-    for digit in digits:
-        if digit.name in access.dims[dim]:
-            moves = np.where(digit.extent > 1, np.abs(access.dims[dim][digit.name]), 0)
-            step = np.gcd(step, moves)
-    alone = (access.extent[dim] == 1) & (not _splits(access, dim))
-    return np.where(alone & (step > 0), step, 1)
-
-
-def touched(access: Access, digits: Sequence[Digit], dim: int, n: int) -> IntColumn:
-    """Distinct indices of dimension ``dim`` while ``digits`` vary.
-
-    The hull in steps of the greatest common divisor, never more than there are iterations: exact
-    but for sums with gaps, where it is an upper bound.
+    ``span``: largest minus smallest index; ``step``: greatest common divisor of the moves (0: none
+    yet); ``iterations``: product of the extents of the digits that move it.
     """
-    span = hull(access, digits, dim, n) - 1
-    steps = span // _step(access, digits, dim, n) + 1
-    maps = (access.dims[dim], *(s.coefs for s in _splits(access, dim)))
-    moving = [d for d in digits if any(d.name in m and np.any(m[d.name] != 0) for m in maps)]
-    return np.asarray(np.minimum(steps, extents(moving, n) * access.extent[dim]))
+
+    access: Access
+    dim: int
+    n: int
+
+    def __post_init__(self) -> None:
+        self.span: IntColumn = np.zeros(self.n, dtype=np.int64)
+        self.step: IntColumn = np.zeros(self.n, dtype=np.int64)
+        self.iterations: IntColumn = np.ones(self.n, dtype=np.int64)
+        splits = self.access.splits[self.dim] if self.access.splits else ()
+        self._splits = [(split, np.zeros(self.n, dtype=np.int64)) for split in splits]
+
+    def grow(self, digit: Digit) -> bool:
+        """Let one more digit vary; False where it does not move the dimension."""
+        coefs = (self.access.dims[self.dim], *(s.coefs for s, _ in self._splits))
+        if not any(digit.name in m for m in coefs):
+            return False
+        if digit.name in coefs[0]:
+            move = np.abs(coefs[0][digit.name])
+            self.span = self.span + move * (digit.extent - 1)
+            self.step = np.gcd(self.step, np.where(digit.extent > 1, move, 0))
+        for split, inner in self._splits:
+            if digit.name in split.coefs:
+                inner += np.abs(split.coefs[digit.name]) * (digit.extent - 1)
+        moves = reduce(np.logical_or, (m[digit.name] != 0 for m in coefs if digit.name in m))
+        self.iterations = np.where(moves, self.iterations * digit.extent, self.iterations)
+        return True
+
+    @property
+    def hull(self) -> IntColumn:
+        """Largest minus smallest index plus one."""
+        total = self.access.extent[self.dim] + self.span
+        for split, inner in self._splits:
+            steps = -(-inner // split.div)
+            bounded = np.where(split.mod > 0, np.minimum(steps, split.mod - 1), steps)
+            total = total + np.abs(split.scale) * bounded
+        return total
+
+    @property
+    def dense(self) -> NDArray[np.bool_]:
+        """Whether neighbouring indices are touched, not every second or third one."""
+        alone = (self.access.extent[self.dim] == 1) & (not self._splits)
+        return np.asarray(~alone | (self.step <= 1))
+
+    @property
+    def touched(self) -> IntColumn:
+        """Distinct indices: the hull in steps of ``step``, never more than there are iterations.
+
+        Exact but for sums with gaps, where it is an upper bound.
+        """
+        steps = (self.hull - 1) // np.where(self.dense, 1, self.step) + 1
+        return np.asarray(np.minimum(steps, self.iterations * self.access.extent[self.dim]))
 
 
-def footprint(access: Access, digits: Sequence[Digit], buffer: Buffer, n: int) -> IntColumn:
+def dimensions(access: Access, digits: Iterable[Digit], n: int) -> list[Dimension]:
+    """The dimensions of an access while ``digits`` vary."""
+    out = [Dimension(access, dim, n) for dim in range(len(access.dims))]
+    for digit in digits:
+        for dimension in out:
+            dimension.grow(digit)
+    return out
+
+
+def hull(access: Access, digits: Iterable[Digit], dim: int, n: int) -> IntColumn:
+    """Extent of dimension ``dim`` while ``digits`` vary."""
+    dimension = Dimension(access, dim, n)
+    for digit in digits:
+        dimension.grow(digit)
+    return dimension.hull
+
+
+@dataclass
+class Footprint:
+    """Distinct elements that an access touches, clipped to the buffer, while digits are added."""
+
+    access: Access
+    buffer: Buffer
+    n: int
+
+    def __post_init__(self) -> None:
+        self._dims = dimensions(self.access, (), self.n)
+        self._touched = [np.minimum(d.touched, self.buffer.shape[d.dim]) for d in self._dims]
+        self.elements = product(self._touched, self.n)
+
+    def grow(self, digit: Digit) -> None:
+        """Let one more digit vary."""
+        changed = [d for d in self._dims if d.grow(digit)]
+        for d in changed:
+            self._touched[d.dim] = np.minimum(d.touched, self.buffer.shape[d.dim])
+        if changed:
+            self.elements = product(self._touched, self.n)
+
+
+def footprint(access: Access, digits: Iterable[Digit], buffer: Buffer, n: int) -> IntColumn:
     """Distinct elements that an access touches while ``digits`` vary, clipped to the buffer."""
-    dims = range(len(access.dims))
-    clipped = (np.minimum(touched(access, digits, d, n), buffer.shape[d]) for d in dims)
-    return product(clipped, n)
+    dims = dimensions(access, digits, n)
+    return product((np.minimum(d.touched, buffer.shape[d.dim]) for d in dims), n)
 
 
-def run(access: Access, digits: Sequence[Digit], buffer: Buffer, n: int) -> IntColumn:
+def run(access: Access, digits: Iterable[Digit], buffer: Buffer, n: int) -> IntColumn:
     """Contiguous elements of the region that ``digits`` span: whole rows join with the next."""
     length: IntColumn = np.ones(n, dtype=np.int64)
     joins = np.ones(n, dtype=bool)
-    for dim in reversed(range(len(access.dims))):
-        span = np.minimum(hull(access, digits, dim, n), buffer.shape[dim])
-        dense = _step(access, digits, dim, n) == 1
-        length = np.where(joins, length * np.where(dense, span, access.extent[dim]), length)
-        joins = joins & dense & (span == buffer.shape[dim])
+    for d in reversed(dimensions(access, digits, n)):
+        span = np.minimum(d.hull, buffer.shape[d.dim])
+        inside = np.where(d.dense, span, access.extent[d.dim])
+        length = np.where(joins, length * inside, length)
+        joins = joins & d.dense & (span == buffer.shape[d.dim])
     return length
 
 
@@ -135,7 +189,7 @@ def address_step(access: Access, digit: Digit, buffer: Buffer, n: int) -> IntCol
     total = np.zeros(n, dtype=np.int64)
     for dim, stride in enumerate(strides(buffer, n)):
         total = total + stride * access.dims[dim].get(digit.name, 0)
-        for split in _splits(access, dim):
+        for split in access.splits[dim] if access.splits else ():
             steps = split.coefs.get(digit.name, np.zeros(n, dtype=np.int64)) // split.div
             wrapped = np.where(split.mod > 0, steps % np.maximum(split.mod, 1), steps)
             total = total + stride * split.scale * wrapped

@@ -17,10 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuner.nest import Access, Digit, IntColumn, Statement
-from tuner.summary.geometry import element_bytes, extents, footprint
+from tuner.summary.geometry import Footprint, element_bytes, extents
 from tuner.summary.roles import Kernel, serial
 
 # LLVM unrolls fully up to a cost of 300 (UnrollThreshold at -O3, which NVPTX keeps); a
@@ -43,44 +42,51 @@ class RegisterTile:
 
 def register_tile(kernel: Kernel, statement: Statement, accumulators: IntColumn) -> RegisterTile:
     """The register tile of one statement; ``accumulators`` are the registers already taken."""
-    n = kernel.n
-    digits = [*serial(statement), *(d for d in statement.digits if d.kind == "vthread")]
+    digits = serial(statement)
+    growing = _Growing(kernel, statement)
     limit = np.maximum(kernel.nest.unroll, IMPLICIT_UNROLL)
-    virtual = [d for d in digits if d.kind == "vthread"]
-    live = _registers(kernel, statement, virtual)
-    loads = _loads(kernel, statement, digits, virtual)
-    grows = np.ones(n, dtype=bool)
-    for start in reversed(range(len(digits) - len(virtual))):
-        tile = digits[start:]
-        whole = _registers(kernel, statement, tile)
-        spatial = (digits[start].extent > 1) & (not digits[start].reduction)
-        wider = np.where(spatial, whole, live)
-        fits = (extents(tile, n) <= limit) & (wider + accumulators <= THREAD_REGISTERS)
-        grows = grows & (fits | (digits[start].extent == 1))
+    outside = extents(digits, kernel.n)
+    loads = [outside * f.elements for f in growing.prints]
+    live, grows = growing.registers(), np.ones(kernel.n, dtype=bool)
+    for digit in reversed(digits):
+        growing.add(digit)
+        outside = outside // digit.extent
+        spatial = (digit.extent > 1) & (not digit.reduction)
+        wider = np.where(spatial, growing.registers(), live)
+        fits = (growing.iterations <= limit) & (wider + accumulators <= THREAD_REGISTERS)
+        grows = grows & (fits | (digit.extent == 1))
         live = np.where(grows, wider, live)
-        longer = _loads(kernel, statement, digits, tile)
-        loads = [np.where(grows, new, old) for new, old in zip(longer, loads, strict=True)]
+        loads = [
+            np.where(grows, outside * f.elements, old)
+            for f, old in zip(growing.prints, loads, strict=True)
+        ]
     return RegisterTile(tuple(loads), live)
 
 
-def _loads(
-    kernel: Kernel, statement: Statement, digits: list[Digit], tile: list[Digit]
-) -> list[NDArray[np.int64]]:
-    outside = extents(digits[: len(digits) - len(tile)], kernel.n)
-    return [
-        outside * footprint(read, tile, kernel.buffer(read), kernel.n) for read in statement.reads
-    ]
+class _Growing:
+    """A register tile that takes in one loop after another, virtual threads first."""
 
+    def __init__(self, kernel: Kernel, statement: Statement) -> None:
+        self._n = kernel.n
+        self.prints = [Footprint(r, kernel.buffer(r), kernel.n) for r in statement.reads]
+        self._loaded = [f for f in self.prints if in_memory(kernel, f.access)]
+        self.iterations = extents((), kernel.n)
+        for digit in statement.digits:
+            if digit.kind == "vthread":
+                self.add(digit)
 
-def _registers(kernel: Kernel, statement: Statement, tile: list[Digit]) -> IntColumn:
-    """Registers of the distinct elements of all reads from memory."""
-    total = np.zeros(kernel.n, dtype=np.int64)
-    for read in statement.reads:
-        if in_memory(kernel, read):
-            buffer = kernel.buffer(read)
-            size = footprint(read, tile, buffer, kernel.n) * element_bytes(buffer)
-            total += np.ceil(size / REGISTER_BYTES).astype(np.int64)
-    return total
+    def add(self, digit: Digit) -> None:
+        self.iterations = self.iterations * digit.extent
+        for f in self.prints:
+            f.grow(digit)
+
+    def registers(self) -> IntColumn:
+        """Registers of the distinct elements of all reads from memory."""
+        total = np.zeros(self._n, dtype=np.int64)
+        for f in self._loaded:
+            size = np.ceil(f.elements * element_bytes(f.buffer) / REGISTER_BYTES)
+            total += size.astype(np.int64)
+        return total
 
 
 def in_memory(kernel: Kernel, access: Access) -> bool:
