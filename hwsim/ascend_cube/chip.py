@@ -32,10 +32,12 @@ class Mover(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ``max(min_cycles, startup_cycles + b / bytes_per_cycle)``; its data can be used
     ``latency_cycles`` later.  With a second buffer the next transfer starts meanwhile, without one
     the latency is waited for.  Each contiguous run of a transfer costs the memory that all cores
-    share ``run_ns`` (0 for on-chip paths).
+    share ``run_ns`` (0 for on-chip paths).  Runs that do not start at a 32 B block move at
+    ``unaligned_bytes_per_cycle``.
     """
 
     bytes_per_cycle: PerCycle
+    unaligned_bytes_per_cycle: PerCycle
     startup_cycles: Cycles
     latency_cycles: Cycles
     min_cycles: Cycles

@@ -96,8 +96,11 @@ def _transfer(
     us = 1.0 / chip.clock_mhz
     payload = column(table, f"{stream}_bytes")
     count = column(table, f"{stream}_count")
-    own = mover.startup_cycles + payload / mover.bytes_per_cycle
-    busy = np.maximum(own, mover.min_cycles) * us
+    rate: FloatColumn | float = mover.bytes_per_cycle
+    if stream in flow.moved:
+        aligned = column(table, f"{stream}_align_bytes") >= chip.vector_block_bytes
+        rate = np.where(aligned, mover.bytes_per_cycle, mover.unaligned_bytes_per_cycle)
+    busy = np.maximum(mover.startup_cycles + payload / rate, mover.min_cycles) * us
     buffers = column(table, f"{_BUFFER[stream]}_buffers") if stream in _BUFFER else None
     waits = np.ones(len(table)) if buffers is None else np.where(buffers > 1, 0.0, 1.0)
     if stream in flow.moved:
@@ -118,13 +121,16 @@ def _shared_us(
     mover: Mover = getattr(chip, _MOVER[stream])
     runs = runs_of(table, stream, chip.l2_line_bytes)
     miss = flow.miss_share(stream) if stream in READS else 0.0
-    per_byte = miss / (chip.hbm_gb_per_s * 1e3) + (1 - miss) / (chip.l2_gb_per_s * 1e3)
     active = where.active * (where.vector_split if stream.endswith(("ub", "ub_gm")) else 1.0)
-    fluid = active * (runs.count * mover.run_ns * 1e-3 + runs.bytes * per_byte)
+    hits_us = runs.count * mover.run_ns * 1e-3 + runs.bytes * (1 - miss) / (chip.l2_gb_per_s * 1e3)
+    misses_us = runs.bytes * miss / (chip.hbm_gb_per_s * 1e3)
+    fluid = active * (hits_us + misses_us * where.work_share)
     sharers = {"a_gm_l1": where.a_sharers, "b_gm_l1": where.b_sharers}.get(stream)
     if sharers is None:
         return np.asarray(fluid)
-    return np.maximum(fluid, runs.lines * sharers * chip.same_address_ns * 1e-3)
+    together = flow.moved[stream] / np.maximum(flow.moved["a_gm_l1"] + flow.moved["b_gm_l1"], 1)
+    serial = runs.lines * sharers * chip.same_address_ns * 1e-3
+    return np.maximum(fluid, serial * together)
 
 
 def _mmad_blocks(table: KernelTable, chip: AscendChip) -> FloatColumn:

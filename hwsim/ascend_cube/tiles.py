@@ -12,51 +12,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
+from hwsim.ascend_cube.tiling import MatmulTiling, Shape
 from hwsim.table import KernelTable
 
 BITS = {"float32": 32, "float16": 16, "bfloat16": 16, "int8": 8, "int32": 32}
 _L0C_BYTES = 128 * 1024
 _L0_BYTES = 64 * 1024
 Layout = Literal["nd", "nz"]
-
-
-@dataclass(frozen=True)
-class MatmulTiling:
-    """Tile parameters of one matmul kernel, named as in Ascend C's ``TCubeTiling``.
-
-    ``split_m * split_n`` cores take ``single_core_m * single_core_n`` of the output each (0: an
-    even share); a core makes it in tiles of ``base_m * base_n`` over steps of ``base_k``.  One L1
-    transfer brings ``step_m * step_ka`` (``step_n * step_kb``) base blocks, L1 holds ``depth_a1``
-    (``depth_b1``) of them, so that ``depth / step`` is the number of buffers.  ``db_l0*`` are the
-    buffers in L0 (0: two where 64 KiB of L0A/L0B and 128 KiB of L0C allow it).  ``l2_split_m``
-    rounds one after another each take that part of the rows, so that its data stays in L2.
-    """
-
-    split_m: int
-    split_n: int
-    base_m: int
-    base_n: int
-    base_k: int
-    single_core_m: int = 0
-    single_core_n: int = 0
-    step_m: int = 1
-    step_n: int = 1
-    step_ka: int = 1
-    step_kb: int = 1
-    depth_a1: int = 1
-    depth_b1: int = 1
-    db_l0a: int = 0
-    db_l0b: int = 0
-    db_l0c: int = 0
-    l2_split_m: int = 1
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value < 0 or (value == 0 and not name.startswith(("db_", "single_"))):
-                raise ValueError(f"{name} is {value}, expected a positive number")
 
 
 def matmul_table(
@@ -70,10 +34,13 @@ def matmul_table(
     trans_a: bool = False,
     trans_b: bool = False,
     layout_b: Layout = "nd",
+    dequant_to: str | None = None,
 ) -> KernelTable:
     """One row: ``C[m, n] = A[m, k] B[k, n]`` on the cube cores.
 
-    ``layout_b="nz"`` is a B already stored in fractals, read without conversion.
+    ``layout_b="nz"`` is a B already stored in fractals, read without conversion.  With
+    ``dequant_to`` the tiles go through global memory to the vector cores, which scale them by row
+    and by column and write them in that dtype.
 
     Raises
     ------
@@ -83,74 +50,27 @@ def matmul_table(
     for name, size in (("m", m), ("n", n), ("k", k)):
         if size < 1:
             raise ValueError(f"{name} is {size}, expected a positive number")
-    for name in (dtype, out_dtype or dtype):
+    for name in (dtype, out_dtype or dtype, dequant_to or dtype):
         if name not in BITS:
             raise ValueError(f"dtype {name!r}: expected one of {', '.join(BITS)}")
-    shape = _Shape(m, n, k, BITS[dtype] // 8, BITS[out_dtype or dtype] // 8, tiling)
+    shape = Shape(m, n, k, BITS[dtype] // 8, BITS[out_dtype or dtype] // 8, tiling)
     return KernelTable.of(
         "ascend_cube",
         **_grid(shape),
         **_loads(shape, trans_a, trans_b, layout_b),
         **_compute(shape),
+        **(_dequant(shape, BITS[dequant_to] // 8) if dequant_to else {}),
     )
 
 
-@dataclass(frozen=True)
-class _Shape:
-    m: int
-    n: int
-    k: int
-    in_bytes: int
-    out_bytes: int
-    t: MatmulTiling
-
-    @property
-    def core_m(self) -> int:
-        return self.t.single_core_m or math.ceil(self.m / (self.t.split_m * self.t.l2_split_m))
-
-    @property
-    def core_n(self) -> int:
-        return self.t.single_core_n or math.ceil(self.n / self.t.split_n)
-
-    @property
-    def tiles_m(self) -> int:
-        return math.ceil(self.core_m / self.t.base_m) * self.t.l2_split_m
-
-    @property
-    def tiles_n(self) -> int:
-        return math.ceil(self.core_n / self.t.base_n)
-
-    @property
-    def tiles(self) -> int:
-        return self.tiles_m * self.tiles_n
-
-    @property
-    def k_steps(self) -> int:
-        return math.ceil(self.k / self.t.base_k)
-
-    @property
-    def rows(self) -> float:
-        """Rows of a base tile, the mean over a core's tiles (the last may be lower)."""
-        return self.core_m * self.t.l2_split_m / self.tiles_m
-
-    @property
-    def columns(self) -> float:
-        return self.core_n / self.tiles_n
-
-    @property
-    def depth(self) -> float:
-        """Reduction of a base step, the mean over the steps."""
-        return self.k / self.k_steps
-
-
-def _grid(s: _Shape) -> dict[str, float]:
+def _grid(s: Shape) -> dict[str, float]:
     t = s.t
-    core_cells = s.core_m * t.l2_split_m * s.core_n * t.split_m * t.split_n
+    dealt = bool(t.deal_to)
     return {
-        "blocks": t.split_m * t.split_n,
-        "grid_m": t.split_m,
-        "grid_n": t.split_n,
-        "work_share": min(1.0, s.m * s.n / core_cells),
+        "blocks": s.blocks,
+        "grid_m": s.tiles_m if dealt else t.split_m,
+        "grid_n": s.tiles_n if dealt else t.split_n,
+        "work_share": s.share,
         "flops": 2.0 * s.m * s.n * s.k,
         "macs_useful": float(s.m * s.n * s.k),
         "macs": float(_up(s.m, 16) * _up(s.n, 16) * _up(s.k, 32 // s.in_bytes)),
@@ -168,21 +88,25 @@ def _grid(s: _Shape) -> dict[str, float]:
     }
 
 
-def _loads(s: _Shape, trans_a: bool, trans_b: bool, layout_b: Layout) -> dict[str, float]:
+def _loads(s: Shape, trans_a: bool, trans_b: bool, layout_b: Layout) -> dict[str, float]:
     """Streams from global memory to L1.
 
     Tiles run along n within m: with all of its reduction in L1, A stays for a row of tiles.
     """
     t = s.t
     k_loads_a, k_loads_b = math.ceil(s.k_steps / t.step_ka), math.ceil(s.k_steps / t.step_kb)
-    macro_m, macro_n = math.ceil(s.tiles_m / t.step_m), math.ceil(s.tiles_n / t.step_n)
+    macro_m, macro_n = math.ceil(s.tile_rows / t.step_m), math.ceil(s.tile_columns / t.step_n)
     a_passes = macro_m if k_loads_a == 1 else macro_m * macro_n
     b_passes = 1 if k_loads_b == 1 and macro_n == 1 else macro_m * macro_n
-    a_rows, a_depth = s.rows * min(t.step_m, s.tiles_m), s.k / k_loads_a
-    b_cols, b_depth = s.columns * min(t.step_n, s.tiles_n), s.k / k_loads_b
-    a_run, a_pitch = (a_rows, s.m) if trans_a else (a_depth, s.k)
-    b_run, b_pitch = (b_depth, s.k) if trans_b else (b_cols, s.n)
-    b_run_bytes, b_align = b_run * s.in_bytes, _align(b_run, b_pitch, s.in_bytes)
+    a_rows, a_depth = s.rows * min(t.step_m, s.tile_rows), s.k / k_loads_a
+    b_cols, b_depth = s.columns * min(t.step_n, s.tile_columns), s.k / k_loads_b
+    a_run, a_step, a_pitch = (
+        (a_rows, t.base_m * t.step_m, s.m) if trans_a else (a_depth, t.base_k * t.step_ka, s.k)
+    )
+    b_run, b_step, b_pitch = (
+        (b_depth, t.base_k * t.step_kb, s.k) if trans_b else (b_cols, t.base_n * t.step_n, s.n)
+    )
+    b_run_bytes, b_align = b_run * s.in_bytes, _align(b_step, b_pitch, s.in_bytes)
     if layout_b == "nz":
         b_run_bytes, b_align = 32.0 * (b_cols if trans_b else b_depth), 512
     whole = s.m * s.n * s.out_bytes + s.m * s.k * s.in_bytes
@@ -190,7 +114,7 @@ def _loads(s: _Shape, trans_a: bool, trans_b: bool, layout_b: Layout) -> dict[st
         "a_gm_l1_count": a_passes * k_loads_a,
         "a_gm_l1_bytes": a_rows * a_depth * s.in_bytes,
         "a_gm_l1_run_bytes": a_run * s.in_bytes,
-        "a_gm_l1_align_bytes": _align(a_run, a_pitch, s.in_bytes),
+        "a_gm_l1_align_bytes": _align(a_step, a_pitch, s.in_bytes),
         "a_gm_l1_unique_bytes": float(s.m * s.k * s.in_bytes),
         "b_gm_l1_count": b_passes * k_loads_b,
         "b_gm_l1_bytes": b_cols * b_depth * s.in_bytes,
@@ -202,7 +126,7 @@ def _loads(s: _Shape, trans_a: bool, trans_b: bool, layout_b: Layout) -> dict[st
     }
 
 
-def _l1(s: _Shape) -> dict[str, float]:
+def _l1(s: Shape) -> dict[str, float]:
     t = s.t
     a, b = t.base_m * t.base_k * s.in_bytes, t.base_n * t.base_k * s.in_bytes
     total = t.depth_a1 * a + t.depth_b1 * b
@@ -212,7 +136,7 @@ def _l1(s: _Shape) -> dict[str, float]:
     return {"l1_bytes": total / buffers, "l1_buffers": buffers}
 
 
-def _compute(s: _Shape) -> dict[str, float]:
+def _compute(s: Shape) -> dict[str, float]:
     t, steps = s.t, s.tiles * s.k_steps
     a, b = t.base_m * t.base_k * s.in_bytes, t.base_n * t.base_k * s.in_bytes
     c = t.base_m * t.base_n * 4
@@ -240,10 +164,36 @@ def _compute(s: _Shape) -> dict[str, float]:
     }
 
 
-def _align(run: float, pitch: int, element_bytes: int) -> int:
-    """Largest power of two, up to 512, that all runs start at: of the tile and of the row pitch."""
-    step = math.gcd(int(run) if float(run).is_integer() else 1, pitch) * element_bytes
-    return min(step & -step, 512)
+_CHUNK_ROWS = 32  # of a tile, in UB at once
+_DEQUANT_PASSES = 4  # int32 to fp32, times row scale, times column scale, to the output dtype
+
+
+def _dequant(s: Shape, final_bytes: int) -> dict[str, float]:
+    """Vector work of a core's tiles, in chunks of rows."""
+    chunks = s.tiles * math.ceil(s.rows / _CHUNK_ROWS)
+    cells = s.rows * s.columns * s.tiles / chunks
+    return {
+        "alu_ops": float(_DEQUANT_PASSES * s.m * s.n),
+        "x_gm_ub_count": chunks,
+        "x_gm_ub_bytes": cells * s.out_bytes,
+        "x_gm_ub_run_bytes": s.columns * s.out_bytes,
+        "x_gm_ub_unique_bytes": float(s.m * s.n * s.out_bytes),
+        "vec_count": _DEQUANT_PASSES * chunks,
+        "vec_bytes": cells * 4,
+        "vec_run_bytes": cells * 4,
+        "c_ub_gm_count": chunks,
+        "c_ub_gm_bytes": cells * final_bytes,
+        "c_ub_gm_run_bytes": s.columns * final_bytes,
+        "c_ub_gm_unique_bytes": float(s.m * s.n * final_bytes),
+        "ub_bytes": cells * (s.out_bytes + final_bytes),
+        "ub_buffers": 2,
+    }
+
+
+def _align(step: int, pitch: int, element_bytes: int) -> int:
+    """Largest power of two, up to 512, that all runs start at: of tile step and row pitch."""
+    start = math.gcd(step, pitch) * element_bytes
+    return min(start & -start, 512)
 
 
 def _up(value: int, multiple: int) -> int:
