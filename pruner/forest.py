@@ -19,9 +19,9 @@ FOLDS = 4
 class ForestOptions:
     """Size of the trees; small, because a run measures hundreds of candidates, not millions."""
 
-    trees: int = 60
-    leaves: int = 12
-    learning_rate: float = 0.12
+    trees: int = 100
+    leaves: int = 8
+    learning_rate: float = 0.1
     min_leaf: int = 4
     seed: int = 0
 

@@ -3,6 +3,11 @@
 LightGBM predicts the logarithm of the latency from the 38 features; Platt scaling on held-out
 predictions turns the distance to the best so far into the probability of being worse than it.
 Labels are relative to the current best, so they are taken afresh after every round.
+
+Nearly every candidate is worse than the best, so that a true probability alone would prune the
+few good ones along with the many bad ones.  A second condition protects them: the prediction has to
+lie beyond the best by more than the error that ``caution`` of the held-out predictions stay below.
+A candidate as good as the best is then pruned in one case of a hundred.
 """
 
 from __future__ import annotations
@@ -28,11 +33,13 @@ FAILURE_FACTOR = 2.0  # a failure counts as this many times the slowest kernel t
 class GateOptions:
     """``threshold``: above this probability a candidate is skipped.
 
-    ``min_samples``: measurements, and a quarter of that many successful ones, before the gate
-    prunes at all (no data, no pruning).
+    ``caution``: share of candidates as good as the best that have to pass.  ``min_samples``:
+    measurements, and a quarter of that many successful ones, before the gate prunes at all (no
+    data, no pruning).
     """
 
     threshold: float = 0.85
+    caution: float = 0.99
     min_samples: int = 32
     forest: ForestOptions = field(default_factory=ForestOptions)
 
@@ -40,8 +47,24 @@ class GateOptions:
         """Refuse what is no probability and fewer samples than folds can be made of."""
         if not 0 < self.threshold <= 1:
             raise ValueError(f"gate threshold {self.threshold}: expected above 0 and at most 1")
+        if not 0 <= self.caution <= 1:
+            raise ValueError(f"gate caution {self.caution}: expected a share between 0 and 1")
         if self.min_samples < 16:
             raise ValueError(f"gate min_samples {self.min_samples}: expected at least 16")
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """The gate's word on ``n`` candidates; every column is ``(n,)``.
+
+    ``probability`` of failing or being worse than the best, ``predicted_us``, and whether to
+    ``prune``: above the threshold, and predicted beyond ``cut_us``.
+    """
+
+    probability: Floats
+    predicted_us: Floats
+    cut_us: float
+    prune: NDArray[np.bool_]
 
 
 class Gate:
@@ -54,13 +77,14 @@ class Gate:
         self._latency: list[Floats] = []
         self._booster: lgb.Booster | None = None
         self._platt = Platt(0.0, 0.0, 1.0)
+        self._margin = 0.0  # of log latency
         self._drift = Drift()
         self.held_out = Reliability(0, 0.0, 0.0, ())
 
     def __str__(self) -> str:
         """The gate as it is named in verdicts."""
         o = self.options
-        return f"lightgbm-gate{{version={VERSION},threshold={o.threshold}}}"
+        return f"lightgbm-gate{{version={VERSION},threshold={o.threshold},caution={o.caution}}}"
 
     @property
     def samples(self) -> int:
@@ -98,11 +122,21 @@ class Gate:
         """Calibration of what the gate said before the measurement, probes included."""
         return self._drift.reliability()
 
-    def probability(self, x: Rows) -> Floats:
-        """``(n,)`` probability of failing or being worse than the best; 0 before it is ready."""
-        if self._booster is None or not len(x):
-            return np.zeros(len(x))
-        return self._platt.probability(predict(self._booster, x), float(np.log(self.best_us)))
+    def opine(self, x: Rows) -> Opinion:
+        """Judge candidates by their ``(n, 38)`` features.
+
+        Raises
+        ------
+        ValueError
+            The gate is not ready: it has not seen measurements enough.
+        """
+        if self._booster is None:
+            raise ValueError(f"gate: {self.samples} samples, it needs {self.options.min_samples}")
+        predicted = predict(self._booster, x) if len(x) else np.zeros(0)
+        best = float(np.log(self.best_us))
+        probability = self._platt.probability(predicted, best)
+        prune = (probability > self.threshold_now) & (predicted > best + self._margin)
+        return Opinion(probability, np.exp(predicted), float(np.exp(best + self._margin)), prune)
 
     def observe(self, x: Rows, latency_us: ArrayLike, promised: ArrayLike | None = None) -> None:
         """Learn from measurements.
@@ -134,6 +168,7 @@ class Gate:
         log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
         held = out_of_fold(x, log, self._forest)
         self._platt = fit_platt(held, log)
+        self._margin = max(float(np.quantile(held - log, self.options.caution)), 0.0)
         best = float(log.min())
         self.held_out = reliability(self._platt.probability(held, best), log > best)
         self._booster = train(x, log, self._forest)

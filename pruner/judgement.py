@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.explain import trial_s, verdict_of
+from pruner.gate import Opinion
 from pruner.rule import BoolColumn, Finding, FloatColumn
 from pruner.verdict import Benefit, Evidence, Explanation, Verdict, kept
 
@@ -70,8 +71,8 @@ class Judgement:
     code:
         ``(n,)`` what objects to it: an index into ``rules``, ``GATE`` or ``KEPT``; the first in
         order gets the blame.  A probe's code says what would have pruned it.
-    probability:
-        ``(n,)`` the gate's probability that it is worthless, ``nan`` where it was not asked.
+    opinion:
+        What the gate said; ``nan`` where it was not asked.
     probe:
         ``(n,)`` to be measured although pruned, to check the pruner.
     note:
@@ -80,7 +81,7 @@ class Judgement:
 
     keep: BoolColumn
     code: NDArray[np.int64]
-    probability: FloatColumn
+    opinion: Opinion
     probe: BoolColumn
     hashes: tuple[str, ...]
     rules: tuple[str, ...]
@@ -95,6 +96,11 @@ class Judgement:
     def __len__(self) -> int:
         return len(self.keep)
 
+    @property
+    def probability(self) -> FloatColumn:
+        """``(n,)`` the gate's probability that a candidate is worthless; ``nan``: not asked."""
+        return self.opinion.probability
+
     def pruned_by(self) -> dict[str, int]:
         """How many candidates each rule (or the gate) is to blame for, probes included."""
         counts = {spec: int((self.code == i).sum()) for i, spec in enumerate(self.rules)}
@@ -105,7 +111,7 @@ class Judgement:
         """The deciding verdict of candidate ``i``; a probe's or rescued one's has ``keep`` set."""
         code = int(self.code[i])
         if code == KEPT:
-            return _with_probability(kept("trial"), self.probability[i])
+            return _with_probability(kept("trial"), self.opinion.probability[i])
         found = (
             self._gate_verdict(i) if code == GATE else self._rule_verdict(self._outcome(code), i)
         )
@@ -116,7 +122,7 @@ class Judgement:
     def explain(self, i: int) -> Explanation:
         """The chain of candidate ``i``: every rule in order, then the gate, then the outcome."""
         chain = [self._rule_verdict(outcome, i) for outcome in self.outcomes]
-        if not np.isnan(self.probability[i]):
+        if not np.isnan(self.opinion.probability[i]):
             chain.append(self._gate_verdict(i))
         return Explanation(
             subject=self.hashes[i],
@@ -136,16 +142,18 @@ class Judgement:
         return verdict_of("trial", outcome.spec, outcome.hard, outcome.finding, row, self.chip)
 
     def _gate_verdict(self, i: int) -> Verdict:
-        p, keep = float(self.probability[i]), int(self.code[i]) != GATE
+        p, predicted = float(self.opinion.probability[i]), float(self.opinion.predicted_us[i])
+        keep, cut = not self.opinion.prune[i], self.opinion.cut_us
         benefit = Benefit(text="one trial unlikely to win", saved_s=trial_s(self.chip))
-        word = "within" if keep else "above"
+        words = "not surely worthless" if keep else "worthless"
         return Verdict(
             keep=keep,
             stage="trial",
             rule=self.gate,
-            reason=f"probability {p:.3f} of being worthless is {word} {self.threshold:.3f}",
+            reason=f"{words}: probability {p:.3f}, predicted {predicted:.6g} us, cut {cut:.6g} us",
             evidence=[
-                Evidence(name="worthless_probability", need=p, have=self.threshold, unit="share")
+                Evidence(name="worthless_probability", need=p, have=self.threshold, unit="share"),
+                Evidence(name="predicted_us", need=predicted, have=cut, unit="us"),
             ],
             benefit=None if keep else benefit,
             probability=p,

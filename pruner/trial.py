@@ -13,7 +13,7 @@ from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.containment import Disabled, guarded
 from pruner.features import features
-from pruner.gate import Gate
+from pruner.gate import Gate, Opinion
 from pruner.judgement import GATE, KEPT, Judgement, Outcome
 from pruner.rule import Rule
 from pruner.spec import print_rule
@@ -67,18 +67,18 @@ class TrialStage:
             raise ValueError(f"{len(hashes)} hashes for {n} candidates")
         outcomes = self._outcomes(table)
         code = _first_objection(outcomes, n)
-        probability = self._ask_gate(table, code)
+        opinion = self._ask_gate(table, code)
         probe = self._probes(hashes, code)
         keep, note = (code == KEPT) | probe, None
         if rescue and n and not keep.any():
-            keep[_safest(outcomes, probability, n)] = True
+            keep[_safest(outcomes, opinion.probability, n)] = True
             blamed = _last_straw(outcomes, code, self._gate_name)
             note = f"{blamed} left nothing of {n} candidates: the safest one is measured"
-        self._promise(hashes, keep, probability)
+        self._promise(hashes, keep, opinion.probability)
         return Judgement(
             keep=keep,
             code=code,
-            probability=probability,
+            opinion=opinion,
             probe=probe,
             hashes=tuple(hashes),
             rules=self.specs,
@@ -126,16 +126,19 @@ class TrialStage:
                 found.append(Outcome.of(i, spec, rule.hard, finding, table))
         return tuple(found)
 
-    def _ask_gate(self, table: KernelTable, code: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Probability of being worthless of those the rules kept (``nan``: not asked)."""
-        probability = np.full(len(code), np.nan)
+    def _ask_gate(self, table: KernelTable, code: NDArray[np.int64]) -> Opinion:
+        """The gate's opinion on those that the rules kept, whom ``code`` is updated for."""
+        n = len(code)
+        probability, predicted = np.full(n, np.nan), np.full(n, np.nan)  # nan: not asked
+        prune, cut_us = np.zeros(n, bool), float("inf")
         alive = np.flatnonzero(code == KEPT)
-        if self.gate is None or not self.gate.ready or not len(alive):
-            return probability
-        part = table if len(alive) == len(code) else table.take_candidates(alive)
-        probability[alive] = self.gate.probability(features(part, self.chip))
-        code[alive[probability[alive] > self.gate.threshold_now]] = GATE
-        return probability
+        if self.gate is not None and self.gate.ready and len(alive):
+            part = table if len(alive) == n else table.take_candidates(alive)
+            said = self.gate.opine(features(part, self.chip))
+            probability[alive], predicted[alive] = said.probability, said.predicted_us
+            prune[alive], cut_us = said.prune, said.cut_us
+            code[alive[said.prune]] = GATE
+        return Opinion(probability, predicted, cut_us, prune)
 
     def _promise(
         self, hashes: Sequence[str], keep: BoolColumn, probability: NDArray[np.float64]
