@@ -36,18 +36,41 @@ def design_space(workload: Workload, chip: Chip) -> list[Any]:
     Raises
     ------
     SpaceError
-        The chip cannot run the workload at all; the message says why.
+        The program has a form that no sketch of the chip covers; one line says which.
     """
-    sketches: list[Any] = _backend(chip).design_space(workload, chip)
-    return sketches
+    from tvm import IRModule
+    from tvm.s_tir import Schedule, ScheduleError
+
+    sch = Schedule(IRModule({"main": workload.prim_func()}))
+    try:
+        return list(_backend(chip).sketches(sch, workload.dtype, chip))
+    except ScheduleError as error:
+        reason = str(error).strip().splitlines()[-1].removeprefix("Error message: ")
+        raise SpaceError(f"workload {workload.name!r} on {chip.name}: {reason}") from None
 
 
 def postprocs(chip: Chip) -> list[Any]:
-    """What to apply, in order, to a replayed schedule; the first that answers False rejects it."""
-    found: list[Any] = _backend(chip).postprocs(chip)
-    return found
+    """What to apply, in order, to a replayed schedule; the first that answers False rejects it.
+
+    Call ``schedule.enter_postproc()`` first, so that its trace tells decisions from what follows.
+    The accelerators have none: their sketches tensorize by themselves, and what exceeds a buffer
+    is for the simulator to say.
+    """
+    return list(_backend(chip).postprocs(chip)) if chip.backend == "gpu_sm" else []
 
 
 def space_generator(workload: Workload, chip: Chip) -> Any:
     """The same space for TVM's own search, with its rules, postprocs and mutators."""
-    return _backend(chip).space_generator(workload, chip)
+    backend = _backend(chip)
+    if chip.backend == "gpu_sm":
+        return backend.space_generator(workload.dtype, chip)
+    from tvm.s_tir.meta_schedule.space_generator import ScheduleFn
+
+    from tuner.spaces.mutate import mutator_probs
+
+    return ScheduleFn(
+        lambda sch: backend.sketches(sch, workload.dtype, chip),
+        sch_rules=[],
+        postprocs=[],
+        mutator_probs=mutator_probs(),
+    )

@@ -6,9 +6,6 @@ one blockIdx.x is one AI core's program.
 
 from __future__ import annotations
 
-from typing import Any
-
-from tvm import IRModule
 from tvm.s_tir import Schedule
 from tvm.target import Target
 
@@ -17,7 +14,6 @@ from tuner.spaces import ascend_matmul, vector
 from tuner.spaces.intrinsics import MatrixUnit
 from tuner.spaces.matmul_like import main_blocks
 from tuner.spaces.vector_tiles import VectorUnit
-from tuner.workloads import Workload
 from tuner.workloads.workload import ACCUMULATOR
 
 
@@ -43,18 +39,12 @@ def cube(chip: AscendChip, dtype: str) -> MatrixUnit | None:
     )
 
 
-def design_space(workload: Workload, chip: AscendChip) -> list[Schedule]:
-    """Three cube sketches for a product, vector sketches for all else."""
-    sch = Schedule(IRModule({"main": workload.prim_func()}))
-    unit = cube(chip, workload.dtype)
+def sketches(sch: Schedule, dtype: str, chip: AscendChip) -> list[Schedule]:
+    """Three cube sketches for a product of ``dtype``, vector sketches for all else."""
+    unit = cube(chip, dtype)
     products = main_blocks(sch)
     if unit is not None and len(products) == 1:
         found = ascend_matmul.sketches(sch, products[0], unit)
         if found:
             return found
     return vector.sketches(sch, VectorUnit("local.ub"))
-
-
-def postprocs(chip: AscendChip) -> list[Any]:
-    """None: the sketches tensorize by themselves, and capacity is the simulator's verdict."""
-    return []

@@ -15,7 +15,6 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.target import Target
 
 from hwsim.gpu_sm.chip import WARP, GpuChip
-from tuner.workloads import Workload
 
 
 def target(chip: GpuChip) -> Target:
@@ -31,7 +30,7 @@ def target(chip: GpuChip) -> Target:
     )
 
 
-def space_generator(workload: Workload, chip: GpuChip) -> Any:
+def space_generator(dtype: str, chip: GpuChip) -> Any:
     """``PostOrderApply`` with TVM's rules, postprocs and mutators for the target.
 
     From compute capability 7.0 on these are the tensor-core rules, which leave a block that no
@@ -40,13 +39,12 @@ def space_generator(workload: Workload, chip: GpuChip) -> Any:
     return ms.space_generator.PostOrderApply()
 
 
-def design_space(workload: Workload, chip: GpuChip) -> list[Schedule]:
-    """The sketches that the rules make of ``workload``."""
-    mod = IRModule({"main": workload.prim_func()})
+def sketches(sch: Schedule, dtype: str, chip: GpuChip) -> list[Schedule]:
+    """The sketches that TVM's rules make of the program."""
     context = ms.TuneContext(
-        mod,
+        sch.mod,
         target=target(chip),
-        space_generator=space_generator(workload, chip),
+        space_generator=space_generator(dtype, chip),
         rand_state=1,
         num_threads=1,
     )

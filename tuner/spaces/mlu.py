@@ -7,9 +7,6 @@ made once for a cluster (by its memory core), although it stands inside the loop
 
 from __future__ import annotations
 
-from typing import Any
-
-from tvm import IRModule
 from tvm.s_tir import Schedule
 from tvm.target import Target
 
@@ -18,7 +15,6 @@ from tuner.spaces import mlu_matmul, vector
 from tuner.spaces.intrinsics import MatrixUnit
 from tuner.spaces.matmul_like import extents, main_blocks
 from tuner.spaces.vector_tiles import VectorUnit
-from tuner.workloads import Workload
 from tuner.workloads.workload import ACCUMULATOR
 
 ROWS, FEW_ROWS = 16, 4  # of one intrinsic: the unit takes any number, a product with few pads less
@@ -44,21 +40,15 @@ def matrix_unit(chip: MluChip, dtype: str, rows: int) -> MatrixUnit:
     )
 
 
-def design_space(workload: Workload, chip: MluChip) -> list[Schedule]:
-    """Four sketches for a product, vector sketches for all else."""
-    sch = Schedule(IRModule({"main": workload.prim_func()}))
+def sketches(sch: Schedule, dtype: str, chip: MluChip) -> list[Schedule]:
+    """Four matrix-unit sketches for a product of ``dtype``, vector sketches for all else."""
     products = main_blocks(sch)
     if len(products) == 1:
-        unit = matrix_unit(chip, workload.dtype, ROWS)
+        unit = matrix_unit(chip, dtype, ROWS)
         shape = extents(sch, products[0], unit)
         if shape is not None and shape[0] < ROWS:
-            unit = matrix_unit(chip, workload.dtype, FEW_ROWS)
+            unit = matrix_unit(chip, dtype, FEW_ROWS)
         found = mlu_matmul.sketches(sch, products[0], unit, chip.cores_per_cluster)
         if found:
             return found
     return vector.sketches(sch, VectorUnit("local.nram", chip.cores_per_cluster))
-
-
-def postprocs(chip: MluChip) -> list[Any]:
-    """None: the sketches tensorize by themselves, and capacity is the simulator's verdict."""
-    return []
