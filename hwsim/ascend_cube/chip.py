@@ -74,6 +74,7 @@ class AscendChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     hbm_gb_per_s: GbPerS  # reached by streaming reads and writes of all cores
     l2_gb_per_s: GbPerS  # reached by all cores together when everything hits
+    hbm_latency_cycles: Cycles  # of a read that misses L2, beyond the mover's own latency
     l2_line_bytes: Bytes
     same_address_ns: Nanoseconds  # one more core reading the same line at the same time
 

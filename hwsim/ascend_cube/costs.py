@@ -105,9 +105,15 @@ def _transfer(
     waits = np.ones(len(table)) if buffers is None else np.where(buffers > 1, 0.0, 1.0)
     if stream in flow.moved:
         busy = np.maximum(busy, _shared_us(table, chip, stream, where, flow))
+    latency = waits * (mover.latency_cycles + _miss_cycles(stream, flow, chip)) * us
     if stream in ("x_gm_ub", "c_ub_gm"):
         count = count / where.vector_split
-    return Transfer(count, np.where(count > 0, busy, 0.0), waits * mover.latency_cycles * us)
+    return Transfer(count, np.where(count > 0, busy, 0.0), latency)
+
+
+def _miss_cycles(stream: str, flow: Traffic, chip: AscendChip) -> FloatColumn | float:
+    """Mean latency that L2 misses add to a read; writes do not wait for the HBM."""
+    return flow.miss_share(stream) * chip.hbm_latency_cycles if stream in READS else 0.0
 
 
 def _shared_us(
