@@ -206,11 +206,12 @@ _GPU = (
     _c("thread_floor", "threads", "least threads that the schedule's annotation accepts (0: none)"),
     _c("thread_ceiling", "threads", "most threads that the annotation accepts (0: none)"),
     _c("pipeline_extent", "steps", "shortest software-pipelined loop (0: none; TVM refuses 1)"),
-    _c("ramp_lanes", "elements", "widest vectorised access with lanes that are no neighbours"),
+    _c("ramp_lanes", "elements", "widest vector access with a stride, as TVM's verifier sees it"),
     _c(
         "launch_bounds", "bool", "1: the compiler knows the block size, so that it spills to fit", 1
     ),
     _c("shared_static", "bool", "1: shared memory is declared statically (limit 48 KiB a block)"),
+    _c("chained_blocks", "blocks", "blocks that add to one result one after another (split-K)", 1),
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),

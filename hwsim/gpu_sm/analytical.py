@@ -33,8 +33,8 @@ def simulate(table: KernelTable, chip: GpuChip) -> SimResult:
     checks = limits(table, chip)
     failure, failed = first_exceeded(checks, table.n)
     costs = costs_of(table, chip)
-    unit_us, path_us = _times(costs, chip)
-    total = _combined(costs, chip, unit_us, path_us) + chip.launch_us
+    unit_us, epilogue_us, path_us = _times(costs, chip)
+    total = _combined(costs, chip, unit_us, epilogue_us, path_us) + chip.launch_us
     parts = np.stack([*unit_us.values(), path_us, np.full(table.n, chip.launch_us)])
     return SimResult(
         latency_us=np.where(failure == 0, total, np.inf),
@@ -48,36 +48,61 @@ def simulate(table: KernelTable, chip: GpuChip) -> SimResult:
     )
 
 
-def _times(costs: Costs, chip: GpuChip) -> tuple[dict[str, Floats], Floats]:
-    """Busy microseconds of every unit over the kernel, and the latency chain."""
+def _times(
+    costs: Costs, chip: GpuChip
+) -> tuple[dict[str, Floats], dict[str, Floats], Floats]:
+    """Busy microseconds of every unit over the kernel, those of its epilogues, and the latency."""
     us = 1e6 / chip.hz
     per_sm = np.ceil(costs.blocks / chip.sms)
-    resident = np.minimum(costs.occupancy.blocks_sm, per_sm)
-    warps = costs.occupancy.warps
-    # Warps are dealt to four sub-partitions: a block of 5 keeps one of them busy for two.
-    dealt = np.ceil(warps / SUB_PARTITIONS) * SUB_PARTITIONS / warps
-    uneven = 1 + (dealt - 1) / resident
-    times = {}
-    for unit in UNITS:
-        if unit in _CHIP_WIDE:
-            times[unit] = costs.demand[unit] * costs.blocks / chip.sms * us
-        else:
-            factor = 1.0 if unit == "lsu" else uneven
-            times[unit] = costs.demand[unit] * per_sm * factor * us
     rounds = np.ceil(per_sm / costs.occupancy.blocks_sm)
     path = np.where(
         costs.pipelined,
         np.maximum(costs.stage_path, costs.compute_path) + costs.stage_path / costs.steps,
         costs.stage_path + costs.compute_path,
     )
-    return times, rounds * path * us
+    factors = _factors(costs, chip, per_sm)
+    whole = {u: clk * factors[u] * us for u, clk in costs.demand.items()}
+    epilogue = {u: clk * factors[u] * us for u, clk in costs.epilogue.items()}
+    return whole, epilogue, rounds * path * us
 
 
-def _combined(costs: Costs, chip: GpuChip, unit_us: dict[str, Floats], path_us: Floats) -> Floats:
+def _factors(costs: Costs, chip: GpuChip, per_sm: Floats) -> dict[str, Floats]:
+    """Blocks whose demand adds up on a unit, idle sub-partitions included."""
+    resident = np.minimum(costs.occupancy.blocks_sm, per_sm)
+    warps = costs.occupancy.warps
+    # Warps are dealt to four sub-partitions: a block of 5 keeps one of them busy for two.
+    dealt = np.ceil(warps / SUB_PARTITIONS) * SUB_PARTITIONS / warps
+    uneven = per_sm * (1 + (dealt - 1) / resident)
+    shared = costs.blocks / chip.sms
+    special = {"lsu": per_sm, "l2": shared, "dram": shared}
+    return {unit: special.get(unit, uneven) for unit in UNITS}
+
+
+def _combined(
+    costs: Costs,
+    chip: GpuChip,
+    unit_us: dict[str, Floats],
+    epilogue_us: dict[str, Floats],
+    path_us: Floats,
+) -> Floats:
+    """Blocks' main parts, then their epilogues as far as other blocks do not hide them."""
     model = chip.model
-    p = np.where(costs.pipelined, model.unit_exponent_pipelined, model.unit_exponent)
-    units = _norm(list(unit_us.values()), p)
-    return _norm([units, path_us], np.full(len(units), model.path_exponent))
+    p = np.where(costs.straight, model.unit_exponent_straight, model.unit_exponent)
+    zero = np.zeros(len(path_us))
+    main = _norm([us - epilogue_us.get(u, zero) for u, us in unit_us.items()], p)
+    main = _norm([main, path_us], np.full(len(p), model.path_exponent))
+    hidden = 1 + model.epilogue_overlap * (costs.occupancy.blocks_sm - 1)
+    total = _norm([main, _norm(list(epilogue_us.values()), p)], hidden)
+    total = np.maximum.reduce([total, *unit_us.values()])
+    return total + _throttled(total, chip, unit_us)
+
+
+def _throttled(total: Floats, chip: GpuChip, unit_us: dict[str, Floats]) -> Floats:
+    """Microseconds that the power limit adds: busy SMs and long kernels lower the clock."""
+    busy = np.maximum.reduce([us for unit, us in unit_us.items() if unit not in _CHIP_WIDE])
+    loss = (1 - chip.sustained_share) * total / (total + 1e3 * chip.throttle_ms)
+    share = 1 - loss * np.minimum(busy / np.maximum(total, 1e-30), 1)
+    return np.asarray(busy * (1 / share - 1))
 
 
 def _norm(parts: list[Floats], p: Floats) -> Floats:

@@ -29,13 +29,15 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     units of an SM overlap."""
 
     unit_exponent: Annotated[float, msgspec.Meta(ge=1)]  # p-norm over units: 1 serial, inf ideal
-    unit_exponent_pipelined: Annotated[float, msgspec.Meta(ge=1)]  # the same, software-pipelined
+    unit_exponent_straight: Annotated[float, msgspec.Meta(ge=1)]  # the same for code that runs once
     path_exponent: Annotated[float, msgspec.Meta(ge=1)]  # p-norm of units and latency
+    epilogue_overlap: NonNegative  # each further resident block hides epilogues by this exponent
     loads_in_flight: Positive  # independent loads of a thread in a loop
     auto_unroll: Positive  # MACs that the compiler unrolls by itself
     index_ops: NonNegative  # integer instructions for one global access
     loop_ops: NonNegative  # instructions of one rolled loop iteration
     barrier_clk: NonNegative
+    handover_clk: NonNegative  # a block adds its part to a split-K result and lets the next one in
     icache_macs: NonNegative  # straight-line MACs that the instruction caches hold
     fetch_clk: NonNegative  # clocks of one instruction beyond them
 
@@ -43,15 +45,17 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One NVIDIA GPU.  Rates "an SM a clock" are per streaming multiprocessor and SM clock.
 
-    ``clock_mhz`` is the boost clock, ``sustained_share`` the share of it that the card holds in a
-    long compute-bound kernel (power limit); latencies are in SM clocks.
+    ``clock_mhz`` is the clock of a short kernel, ``sustained_share`` the share of it that the power
+    limit leaves to a long one with busy SMs, ``throttle_ms`` the kernel length at which half of the
+    loss has come.  Latencies are in SM clocks.
     """
 
     backend: Literal["gpu_sm"]
     compute_capability: Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d$")]
     sms: PositiveInt
     clock_mhz: Annotated[float, msgspec.Meta(ge=100, le=5000)]
-    sustained_share: Efficiency
+    sustained_share: Annotated[float, msgspec.Meta(ge=0.5, le=1)]
+    throttle_ms: Positive
 
     max_threads_block: PositiveInt
     max_threads_sm: PositiveInt
@@ -88,8 +92,8 @@ class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def hz(self) -> float:
-        """Sustained SM clock in 1/s."""
-        return self.clock_mhz * 1e6 * self.sustained_share
+        """SM clock in 1/s, before any throttling."""
+        return self.clock_mhz * 1e6
 
     @property
     def peak_fp32_tflops(self) -> float:

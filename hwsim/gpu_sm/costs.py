@@ -31,10 +31,12 @@ class Costs:
     traffic: Traffic
     blocks: Floats
     demand: dict[str, Floats]  # unit -> clocks of one block on one SM
+    epilogue: dict[str, Floats]  # unit -> those of them that write the results
     stage_path: Floats  # waiting for staged data, all steps
     compute_path: Floats  # issue and dependences of one warp, all steps
     steps: Floats  # staged steps of one block
     pipelined: NDArray[np.bool_]
+    straight: NDArray[np.bool_]  # runs once through code that the instruction caches do not hold
     fma_count: Floats  # thread-level MACs of the kernel outside the tensor cores
     shared_wavefronts: Floats  # of the kernel
     spill_bytes: Floats  # local-memory bytes of the kernel
@@ -52,10 +54,12 @@ def costs_of(table: KernelTable, chip: GpuChip) -> Costs:
         traffic=traffic,
         blocks=work.blocks,
         demand=work.demand(),
+        epilogue=work.epilogue(),
         stage_path=work.stage_path(steps),
         compute_path=work.compute_path(),
         steps=steps,
         pipelined=np.asarray(table["pipeline_stages"] > 1),
+        straight=work.straight,
         fma_count=work.macs * (1 - work.tensor),
         shared_wavefronts=work.wavefronts * work.blocks,
         spill_bytes=work.spill_ops * WARP * 4 * work.blocks,
@@ -82,6 +86,7 @@ class _Work:
         self.macs = _f(table, "macs")
         self.thread_macs = self.macs / self.blocks / self.threads
         self.acc = np.maximum(_f(table, "acc_regs"), 1)
+        self.straight = _f(table, "code_macs") > chip.model.icache_macs
         # One iteration updates every accumulator of the thread once.
         self.iterations = np.where(self.tensor > 0, 0, self.thread_macs / self.acc)
         self.requests = {s: requests_of(table, s, a, self.warps) for s, a in access.items()}
@@ -101,30 +106,40 @@ class _Work:
         return store_wavefronts(self.table, stream)
 
     def demand(self) -> dict[str, Floats]:
-        """Unit -> clocks of one SM for one block, were it spread over all SMs."""
-        chip = self.chip
-        per_clk = chip.sms * self.hz_share
-        lsu = self.wavefronts + self.traffic.l1_lines + self.spill_ops
+        """Unit -> clocks of one SM for one block, were the blocks spread over all SMs."""
+        chip, traffic = self.chip, self.traffic
         return {
             "issue": self.instructions / SUB_PARTITIONS,
             "fma": self.fma * WARP / chip.fma_lanes_sm,
             "int": self.integer * WARP / chip.int_lanes_sm,
             "special": self.special * WARP / chip.special_lanes_sm,
             "tensor": self.tensor * self.macs / self.blocks / self._tensor_rate(),
-            "lsu": lsu * LINE_BYTES / chip.l1_bytes_clk_sm,
-            "l2": self._l2_bytes()
-            / self.blocks
-            * np.maximum(
-                per_clk / (chip.l2_bytes_clk * chip.l2_efficiency), 1 / chip.l2_bytes_clk_sm
-            ),
-            "dram": self.traffic.dram_bytes
-            / self.blocks
-            * chip.sms
-            * chip.hz
-            / (chip.dram_gbps * 1e9 * chip.dram_efficiency),
+            "lsu": self._lsu(self.wavefronts + self.spill_ops + traffic.l1_passes),
+            "l2": self._l2(traffic.l2_bytes + self._spilled_bytes()),
+            "dram": self._dram(traffic.dram_bytes),
         }
 
-    hz_share = 1.0
+    def epilogue(self) -> dict[str, Floats]:
+        """The part of :meth:`demand` that writes results, after a block's other work."""
+        traffic = self.traffic
+        return {
+            "lsu": self._lsu(traffic.store_passes),
+            "l2": self._l2(traffic.l2_write_bytes),
+            "dram": self._dram(traffic.dram_write_bytes),
+        }
+
+    def _lsu(self, passes: Floats) -> Floats:
+        return np.asarray(passes * LINE_BYTES / self.chip.l1_bytes_clk_sm)
+
+    def _l2(self, bytes_: Floats) -> Floats:
+        chip = self.chip
+        whole = chip.sms / (chip.l2_bytes_clk * chip.l2_efficiency)
+        return np.asarray(bytes_ / self.blocks * max(whole, 1 / chip.l2_bytes_clk_sm))
+
+    def _dram(self, bytes_: Floats) -> Floats:
+        chip = self.chip
+        per_clk = chip.dram_gbps * 1e9 * chip.dram_efficiency / chip.hz
+        return np.asarray(bytes_ / self.blocks * chip.sms / per_clk)
 
     @property
     def fma(self) -> Floats:
@@ -169,12 +184,13 @@ class _Work:
         byte = float(rates.get("int8", half))
         return np.where(_f(self.table, "in_bits") <= 8, byte, half)
 
-    def _l2_bytes(self) -> Floats:
+    def _spilled_bytes(self) -> Floats:
+        """Spilled values that L1 does not hold, of the kernel."""
         local = self.spill_ops * WARP * 4 * self.blocks
         footprint = self.spilled * 4 * self.threads * self.resident
         l1 = self.chip.l1_shared_kib * 1024 - self.resident * _f(self.table, "shared_bytes")
         missed = 1 - np.minimum(np.maximum(l1, 0) / np.maximum(footprint, 1), 1)
-        return np.asarray(self.traffic.l2_bytes + local * missed)
+        return np.asarray(local * missed)
 
     def memory_latency(self) -> Floats:
         """Clocks that one load from beyond L1 takes, by the share that goes on to DRAM."""
@@ -190,7 +206,10 @@ class _Work:
              if s.endswith("_global_shared")), np.zeros(table.n))  # fmt: skip
         batches = np.ceil(loads / steps / chip.model.loads_in_flight) * steps
         barriers = _f(table, "barriers") * chip.model.barrier_clk
-        return np.asarray(chip.block_launch_clk + batches * self.memory_latency() + barriers)
+        chained = np.maximum(_f(table, "chained_blocks") - 1, 0) * chip.model.handover_clk
+        return np.asarray(
+            chip.block_launch_clk + batches * self.memory_latency() + barriers + chained
+        )
 
     def compute_path(self) -> Floats:
         """Clocks of one warp through its arithmetic, alone on its sub-partition."""
@@ -198,7 +217,7 @@ class _Work:
         interval = np.maximum(
             WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / self.acc
         )
-        fetch = np.where(_f(self.table, "code_macs") > model.icache_macs, model.fetch_clk, 0)
+        fetch = np.where(self.straight, model.fetch_clk, 0)
         fma = self.fma / self.warps * np.maximum(interval, fetch)
         rest = (self.instructions - self.fma) / self.warps
         return np.asarray(fma + rest + self._operand_stalls())

@@ -7,11 +7,10 @@ Sliced kernels let groups of threads share the outputs and divide the reduction.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hwsim.gpu_sm.chip import LINE_BYTES
 from hwsim.table import KernelTable
 
 Ints = NDArray[np.int64]
@@ -35,12 +34,14 @@ def library_gemm(
     bits: int = 32,
     tensor_core: bool = False,
     bias: bool = False,
+    k_contiguous: bool = False,
 ) -> KernelTable:
     """Table of matrix multiplications; all arguments broadcast to ``(n_rows,)``.
 
     ``slices``: thread groups that divide the reduction inside a block; ``split_k``: blocks that
     divide it; ``fast_m``: neighbouring blocks run along m instead of n; ``bits``: width of inputs
-    and outputs (accumulators have 32).
+    and outputs (accumulators have 32); ``k_contiguous``: A and B^T are row-major (a linear layer),
+    so that loads run along the reduction.
     """
     arrays = (m, n, k, tile_m, tile_n, threads, batch, slices, split_k, fast_m)
     m_, n_, k_, tm, tn, threads_, batch_, slices_, split, swap = (
@@ -60,7 +61,7 @@ def library_gemm(
         "flops": 2.0 * m_ * n_ * k_ * batch_,
         "macs": blocks * tm * tn * tile_k * steps,
         "macs_useful": 1.0 * m_ * n_ * k_ * batch_,
-        "alu_ops": 1.0 * m_ * n_ * batch_ * (1 if bias else 0),
+        "chained_blocks": split, "alu_ops": 1.0 * m_ * n_ * batch_ * (1 if bias else 0),
         "blocks": blocks, "grid_m": grid_m, "grid_n": grid_n, "grid_batch": batch_ * split,
         "threads": threads_, "tile_m": tm, "tile_n": tn, "tile_k": tile_k, "k_steps": steps,
         "reduce_length": k_, "reduce_inner": tile_k, "in_bits": bits, "out_bits": bits,
@@ -73,7 +74,10 @@ def library_gemm(
     for operand, tile, extent, frag, axis in (
         ("a", tm, m_, frag_m, "m"), ("b", tn, n_, frag_n, "n")):  # fmt: skip
         unique = 1.0 * size * extent * k_ * batch_
-        columns |= _staged(operand, tile, depth, threads_, size, unique)
+        along = tile_k if k_contiguous else tile
+        stride = size * (k_ if k_contiguous else extent)
+        columns |= _staged(operand, size * tile * depth, size * along, stride, threads_, size)
+        columns[f"{operand}_global_shared_unique_bytes"] = unique
         reads = frag * size / _VECTOR_BYTES * depth / slices_
         columns |= _fragment(operand, axis, np.ceil(reads * (0.25 if tensor_core else 1)), threads_)
     outputs = 1.0 * size * m_ * n_ * batch_ * split
@@ -82,17 +86,17 @@ def library_gemm(
 
 
 def _staged(
-    operand: Literal["a", "b"] | str, tile: Ints, depth: Ints, threads: Ints, size: int, unique: Floats
+    operand: str, moved: Ints, run: Ints, stride: Ints, threads: Ints, size: int
 ) -> dict[str, ArrayLike]:
-    """One input through shared memory: 16 B a thread, neighbours adjacent."""
+    """One input through shared memory: 16 B a thread, neighbours adjacent along ``run`` bytes."""
     s = f"{operand}_global_shared"
-    moved = 1.0 * size * tile * depth
     count = np.maximum(np.ceil(moved / (_VECTOR_BYTES * threads)), 1)
     return {
-        f"{s}_count": count, f"{s}_bytes": moved / count, f"{s}_run_bytes": 1.0 * size * tile,
-        f"{s}_unique_bytes": unique, f"{s}_lanes": _VECTOR_BYTES // size,
-        f"{s}_elem_bytes": size, f"{s}_thread_run": np.maximum(size * tile // _VECTOR_BYTES, 1),
-        f"{s}_stride1_bytes": _VECTOR_BYTES, f"{s}_stride2_bytes": 4096.0,
+        f"{s}_count": count, f"{s}_bytes": moved / count, f"{s}_run_bytes": 1.0 * run,
+        f"{s}_lanes": _VECTOR_BYTES // size, f"{s}_elem_bytes": size,
+        f"{s}_thread_run": np.maximum(run // _VECTOR_BYTES, 1),
+        f"{s}_stride1_bytes": _VECTOR_BYTES,
+        f"{s}_stride2_bytes": np.ceil(stride / LINE_BYTES) * LINE_BYTES,
     }  # fmt: skip
 
 

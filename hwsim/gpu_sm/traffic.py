@@ -28,13 +28,14 @@ STORES = tuple(s for s in GPU_STREAMS if s.endswith("_global"))
 
 @dataclass(frozen=True)
 class Traffic:
-    """Columns ``(n,)``: ``l1_lines`` tag look-ups of one block; bytes of the whole kernel."""
+    """Columns ``(n,)``: ``l1_passes`` data passes of one block; bytes of the whole kernel."""
 
-    l1_lines: Floats
+    l1_passes: Floats
     l2_read_bytes: Floats
     l2_write_bytes: Floats
     dram_read_bytes: Floats
     dram_write_bytes: Floats
+    store_passes: Floats  # those of ``l1_passes`` that are stores
     l1_hit: Floats  # share of the sectors that loads ask L1 for
 
     @property
@@ -62,7 +63,7 @@ def traffic_of(
 ) -> Traffic:
     """Traffic of every row; ``access`` holds the streams that occur in the table."""
     zero = np.zeros(table.n)
-    lines, asked, l2_read, dram_read, l2_write, dram_write = (zero.copy() for _ in range(6))
+    passes, stores, asked, l2_read, dram_read, l2_write, dram_write = (zero.copy() for _ in range(7))
     blocks = np.maximum(_f(table, "blocks"), 1)
     fit_l1 = _l1_fit(table, chip, occupancy, access)
     for stream in (s for s in LOADS if s in access):
@@ -70,18 +71,20 @@ def traffic_of(
         sectors = requests * access[stream].sectors
         distinct = np.minimum(_block_bytes(table, stream) / SECTOR_BYTES, sectors)
         missed = distinct + (sectors - distinct) * (1 - fit_l1)
-        lines += requests * access[stream].lines
+        passes += requests * access[stream].wavefronts
         asked += sectors * blocks * SECTOR_BYTES
         l2_read += missed * blocks * SECTOR_BYTES
         dram_read += _dram_read(table, chip, occupancy, stream, missed * SECTOR_BYTES)
     for stream in (s for s in STORES if s in access):
         requests = requests_of(table, stream, access[stream], occupancy.warps)
-        lines += requests * access[stream].lines
+        stores += requests * access[stream].wavefronts
         l2_write += requests * access[stream].sectors * blocks * SECTOR_BYTES
         dram_write += _f(table, f"{stream}_unique_bytes")
     cold = 1 - _warm(table, chip)
     hit = 1 - l2_read / np.maximum(asked, 1)
-    return Traffic(lines, l2_read, l2_write, dram_read * cold, dram_write * cold, hit)
+    return Traffic(
+        passes + stores, l2_read, l2_write, dram_read * cold, dram_write * cold, stores, hit
+    )
 
 
 def _block_bytes(table: KernelTable, stream: str) -> Floats:
@@ -112,7 +115,7 @@ def _l1_fit(
     window *= np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared
     l1 = chip.l1_shared_kib * 1024.0
     free = np.maximum(l1 - occupancy.blocks_unshared * _f(table, "shared_bytes"), l1 / 16)
-    return np.asarray(np.minimum(free / np.maximum(window, 1), 1))
+    return kept(window, free)
 
 
 def _dram_read(
@@ -134,16 +137,30 @@ def _dram_read(
     else:
         needed = block * blocks
         own = np.maximum(unique / blocks, 1)  # the rest of a block's bytes it shares with neighbours
-        between = columns * np.sqrt(own * np.maximum(block, own))
+        between = columns * np.sqrt(own * np.maximum(block, own)) + wave * (own + _written(table))
     again = np.maximum(np.minimum(needed, block * blocks) - unique, 0)
-    return np.asarray(unique + again * (1 - np.minimum(l2 / np.maximum(between, 1), 1)))
+    return np.asarray(unique + again * (1 - kept(between, l2)))
+
+
+def _written(table: KernelTable) -> Floats:
+    """Bytes that one block writes."""
+    out = sum((_f(table, f"{s}_unique_bytes") for s in STORES), np.zeros(table.n))
+    return np.asarray(out / np.maximum(_f(table, "blocks"), 1))
+
+
+def kept(footprint: Floats, capacity: Floats | float) -> Floats:
+    """Share of a footprint that is read again and still lies in a cache of ``capacity`` bytes.
+
+    All of it up to 3/4 of the capacity, nothing beyond 3/2 (softmax and layer norm rows of NeuSight,
+    calibration set: their second pass over a row turns from L2 to DRAM in this range).
+    """
+    return np.asarray(np.clip(2 - footprint / (0.75 * capacity), 0, 1))
 
 
 def _warm(table: KernelTable, chip: GpuChip) -> Floats:
     """Share of a kernel's data that its previous run left in L2 (kernels are timed repeatedly)."""
     footprint = sum(_f(table, f"{s}_unique_bytes") for s in (*LOADS, *STORES))
-    room = chip.l2_kib * 1024.0 / np.maximum(footprint, 1)
-    return np.clip(2 * room - 1, 0, 1)
+    return kept(np.asarray(footprint), chip.l2_kib * 1024.0)
 
 
 def _f(table: KernelTable, name: str) -> Floats:
