@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tvm_ffi
@@ -14,9 +14,15 @@ from numpy.typing import NDArray
 from tvm.s_tir import Schedule, Trace
 
 from hwsim.chip import Chip
+from hwsim.table import KernelTable
+from tuner import tir
+from tuner.columns import ColumnRoad, Unsupported, column_road
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.decode import decisions_of
 from tuner.workloads import Workload
+
+
+CHECKED = 16  # random candidates that the columns road is held to the TIR road on
 
 
 class DecisionError(ValueError):
@@ -134,6 +140,47 @@ class Sketch:
     @cached_property
     def _sampling(self) -> list[Any]:
         return [self._instructions[d.instruction] for d in self.decisions]
+
+    @property
+    def road(self) -> Literal["columns", "tir"]:
+        """How :meth:`kernels` works: over whole columns, or by replaying one candidate at a time."""
+        return "columns" if isinstance(self._columns, ColumnRoad) else "tir"
+
+    @property
+    def fallback_reason(self) -> str | None:
+        """Why the road is ``tir``; None where it is not."""
+        return self._columns if isinstance(self._columns, str) else None
+
+    @cached_property
+    def _columns(self) -> ColumnRoad | str:
+        rows = self.sample(np.random.default_rng(0), CHECKED)
+        try:
+            return column_road(
+                self.initial, self._instructions, self.decisions, self.chip.backend, rows,
+                lambda row: tir.nest(self.replay(row), self.workload),
+            )  # fmt: skip
+        except Unsupported as reason:
+            return str(reason)
+
+    def kernels(self, matrix: IntMatrix) -> KernelTable:
+        """The kernel table of the candidates in ``(n, width)`` decision vectors.
+
+        Microseconds a candidate on the ``columns`` road, milliseconds on the ``tir`` road.
+
+        Raises
+        ------
+        tuner.tir.Unsupported
+            On the ``tir`` road: the scheduled program holds what the analysis cannot read.
+        tvm.s_tir.ScheduleError
+            On the ``tir`` road: TVM cannot replay a candidate.
+        """
+        if isinstance(self._columns, ColumnRoad):
+            return self._columns.kernels(matrix)
+        backend = self.chip.backend
+        if not len(matrix):
+            return KernelTable(backend, 0)
+        rows = (tir.kernels(self.replay(row), self.workload, backend) for row in matrix)
+        return KernelTable.concat(list(rows))
 
     def row_of(self, trace: Any) -> IntColumn:
         """The decision vector ``(width,)`` of a trace of this sketch, e.g. a database record's."""
