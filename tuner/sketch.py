@@ -19,6 +19,7 @@ from tuner import tir
 from tuner.columns import ColumnRoad, Unsupported, column_road
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.decode import decisions_of
+from tuner.nest import Nest
 from tuner.workloads import Workload
 
 
@@ -181,6 +182,12 @@ class Sketch:
             return KernelTable(backend, 0)
         rows = (tir.kernels(self.replay(row), self.workload, backend) for row in matrix)
         return KernelTable.concat(list(rows))
+
+    def nest(self, matrix: IntMatrix) -> Nest:
+        """The loop nest of candidates on the ``columns`` road, which :attr:`road` has to be."""
+        if not isinstance(self._columns, ColumnRoad):
+            raise ValueError(f"sketch {self.index} has no columns road: {self._columns}")
+        return self._columns.template.nest(matrix)
 
     def row_of(self, trace: Any) -> IntColumn:
         """The decision vector ``(width,)`` of a trace of this sketch, e.g. a database record's."""
