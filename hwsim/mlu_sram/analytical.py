@@ -15,9 +15,9 @@ import numpy as np
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import BlockCosts, block_costs, mac_rate, sram_need_bytes
 from hwsim.mlu_sram.flows import Flow
-from hwsim.mlu_sram.limits import limits, nram_need_bytes
+from hwsim.mlu_sram.limits import limits, nram_need_bytes, timeout
 from hwsim.mlu_sram.placement import Placement, place
-from hwsim.result import Failure, FloatColumn, SimResult, first_exceeded
+from hwsim.result import FloatColumn, SimResult, first_exceeded
 from hwsim.table import KernelTable
 
 BOTTLENECKS = (
@@ -28,7 +28,7 @@ BOTTLENECKS = (
 def simulate(table: KernelTable, chip: MluChip) -> SimResult:
     """Latency, failure, bottleneck and counters of every row of an ``mlu_sram`` table.
 
-    A latency beyond what a float holds is a ``timeout``.  Counters (all ``(n,)``): ``*_us`` are
+    Counters (all ``(n,)``): ``*_us`` are
     the busiest core's time in each engine over the whole kernel; ``ddr_bus_us`` the time of the
     chip's bus; ``ddr_*_bytes`` are bytes on the bus, ``sram_spill_bytes`` the SRAM allocation of a
     cluster that lies in DDR; ``utilisation`` is useful MACs over the chip's peak,
@@ -46,9 +46,8 @@ def _simulate(table: KernelTable, chip: MluChip) -> SimResult:
     times = _stage_times(costs, placement, chip)
     work_us = placement.rounds * _block_us(costs, times)
     latency = chip.launch_us + work_us
-    all_limits = limits(table, chip)
+    all_limits = (*limits(table, chip), timeout(latency, chip))
     failure, failed = first_exceeded(all_limits, len(table))
-    failure[(failure == 0) & ~np.isfinite(latency)] = int(Failure.timeout)
     parts = _parts(costs, placement, times, chip)
     counters = _counters(table, chip, costs, placement, times, latency) | parts
     return SimResult(
@@ -94,17 +93,15 @@ def _block_us(costs: BlockCosts, times: _Times) -> FloatColumn:
 
 def _near_us(costs: BlockCosts, times: _Times) -> FloatColumn:
     """Everything inside the SRAM stage: fill NRAM and WRAM, compute, store."""
-    a, b = costs.a_overlap, costs.b_overlap
+    a, b, steps = costs.a_overlap, costs.b_overlap, costs.near_steps
     fill_a, fill_b = times.near_a + costs.mv_a_us, times.near_b + costs.mv_b_us
-    serial = np.where(a, 0.0, fill_a + times.store) + np.where(b, 0.0, fill_b)
-    loads = np.where(a, times.near_a, 0.0) + np.where(b, times.near_b, 0.0)
-    moves = np.where(a, costs.mv_a_us, 0.0) + np.where(b, costs.mv_b_us, 0.0)
-    store = np.where(a, times.store, 0.0)
-    compute, steps = costs.compute_us, costs.near_steps
-    io_bound = loads + store + compute / steps
-    mv_bound = moves + compute / steps
-    core_bound = compute + (loads + moves) / steps + store / costs.out_steps
-    return np.asarray(serial + np.maximum(np.maximum(io_bound, mv_bound), core_bound))
+    waited = np.where(a, 0.0, fill_a + times.store) + np.where(b, 0.0, fill_b)
+    fetched_ahead = np.where(a, fill_a, 0.0) + np.where(b, fill_b, 0.0)
+    stored_behind = np.where(a, times.store, 0.0)
+    core = waited + costs.compute_us + fetched_ahead / steps + stored_behind / costs.out_steps
+    moves = costs.mv_a_us + costs.mv_b_us
+    io = times.near_a + times.near_b + times.store + (moves + costs.compute_us) / steps
+    return np.asarray(np.maximum(np.maximum(core, io), moves + costs.compute_us / steps))
 
 
 def _parts(

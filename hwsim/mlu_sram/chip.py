@@ -40,6 +40,7 @@ class MluChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     sram_reserved_kib: Annotated[int, msgspec.Meta(ge=0)]  # kept by the compiler
     spill: SpillPolicy  # SRAM beyond its capacity: silently in DDR, or a compile error
 
+    ddr_gib: Positive
     ddr_gbps: Positive  # the chip
     cluster_ddr_gbps: Positive  # one cluster alone
     core_ddr_gbps: Positive  # one core alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hwsim.columns import MLU_STREAMS
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import sram_need_bytes
 from hwsim.result import Failure, FloatColumn, Limit
@@ -31,7 +32,14 @@ def limits(table: KernelTable, chip: MluChip) -> tuple[Limit, ...]:
     cores = _f(table, "cores_per_cluster")
     out.append(_limit("cluster_cores", launch_error, cores, chip.cores_per_cluster, "cores"))
     out.append(Limit("grid_blocks", launch_error, np.ones(len(table)), blocks, "blocks"))
+    tensors = np.sum([_f(table, f"{s}_unique_bytes") for s in MLU_STREAMS if "gdram" in s], axis=0)
+    out.append(_limit("ddr_capacity", launch_error, tensors, chip.ddr_gib * 2.0**30, "B"))
     return tuple(out)
+
+
+def timeout(latency_us: FloatColumn, chip: MluChip) -> Limit:
+    """The bench gives a kernel up that runs longer than its ``timeout_s``."""
+    return _limit("run_time", Failure.timeout, latency_us, chip.bench.timeout_s * 1e6, "us")
 
 
 def nram_need_bytes(table: KernelTable) -> FloatColumn:

@@ -76,6 +76,8 @@ def test_the_error_policy_refuses_what_would_spill(s4: MluChip) -> None:
          1_200_000, 1_048_576),
         ({"in_bits": 64}, "matmul_input_width", Failure.compile_error, 64, 32),
         ({"cores_per_cluster": 5, "blocks": 30}, "cluster_cores", Failure.launch_error, 5, 4),
+        ({"c_nram_gdram_unique_bytes": 3e10}, "ddr_capacity", Failure.launch_error, 3e10,
+         24 * 2**30),
         ({"blocks": 0}, "grid_blocks", Failure.launch_error, 1, 0),
     ],
 )  # fmt: skip
@@ -96,7 +98,8 @@ def test_zero_and_huge_sizes_are_answered(s4: MluChip) -> None:
     assert one(idle) == pytest.approx(s4.launch_us, abs=1)
     big = 2**62
     huge = simulate(staged(mm_count=big, mm_m=big, clusters=big, blocks=big, macs=1e300), s4)
-    assert one(huge) > 1e30
+    assert huge.failure[0] == Failure.timeout
+    assert huge.limits[-1].need[0] > 1e30
     endless = simulate(staged(a_gdram_sram_count=big, a_gdram_sram_bytes=1e300), s4)
     assert endless.failure[0] == Failure.timeout
     assert all(np.isfinite(v).all() for v in endless.counters.values())
