@@ -7,8 +7,8 @@ from traces.schema import (
     Measurement,
     Note,
     Record,
+    TaskPrune,
     TaskSummary,
-    TaskValue,
     Trial,
 )
 
@@ -20,8 +20,8 @@ __all__ = [
     "Measurement",
     "Note",
     "Record",
+    "TaskPrune",
     "TaskSummary",
-    "TaskValue",
     "Trial",
     "read",
     "read_header",

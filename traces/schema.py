@@ -34,13 +34,16 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field=
     batch: int
 
 
-class TaskValue(msgspec.Struct, frozen=True, kw_only=True, tag="task_value", tag_field="record"):
-    """One value of a sampling instruction that the task stage removed."""
+class TaskPrune(msgspec.Struct, frozen=True, kw_only=True, tag="task_prune", tag_field="record"):
+    """The values of one sampling instruction that one rule of the task stage removed.
+
+    ``values`` are factor tuples (``4x1x8``) or candidate indices; ``verdict`` is that of the first.
+    """
 
     sketch: int
     decision: str
-    value: str
-    verdict: dict[str, Any]
+    values: list[str]
+    verdict: Any
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True, tag="task", tag_field="record"):
@@ -73,8 +76,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 class Trial(msgspec.Struct, frozen=True, kw_only=True, tag="trial", tag_field="record"):
     """A candidate with its verdict and, where it was measured, its measurement.
 
-    ``verdict`` is the deciding one (its schema is :mod:`pruner.verdict`); ``None`` keeps without a
-    remark.  ``virtual_s`` is the virtual clock after the batch that the trial belongs to.
+    ``verdict`` is the deciding one: :class:`pruner.verdict.Verdict` when it is written, a plain object
+    when it is read; ``None`` keeps without a remark.  ``virtual_s`` is the virtual clock after the batch that the trial belongs to.
     """
 
     index: int
@@ -82,7 +85,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, tag="trial", tag_field="r
     candidate: str
     sketch: int
     decisions: list[int]
-    verdict: dict[str, Any] | None = None
+    verdict: Any = None
     measurement: Measurement | None = None
     virtual_s: float = 0.0
 
@@ -106,4 +109,4 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="recor
     reason: str  # why it stopped: "budget", "space exhausted", "converged"
 
 
-Record = Header | TaskValue | TaskSummary | Trial | Note | End
+Record = Header | TaskPrune | TaskSummary | Trial | Note | End

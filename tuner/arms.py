@@ -1,0 +1,48 @@
+"""Arms: the pruning configurations that a benchmark compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One pruning configuration.
+
+    ``task``: the task stage shrinks the options before the search.  ``rules`` and ``gate``: the two
+    halves of the trial stage.  ``tvm``: TVM's own evolutionary search instead of ours, untouched.
+    """
+
+    name: str
+    doc: str
+    task: bool = False
+    rules: bool = False
+    gate: bool = False
+    tvm: bool = False
+
+
+ARMS = {
+    arm.name: arm
+    for arm in (
+        Arm("none", "no pruning: the control"),
+        Arm("task", "task stage alone", task=True),
+        Arm("trial", "trial stage alone: rules, then the learned gate", rules=True, gate=True),
+        Arm("two-stage", "task stage, then trial stage", task=True, rules=True, gate=True),
+        Arm("tvm", "TVM's own evolutionary search, untouched: the outside baseline", tvm=True),
+    )
+}
+
+
+class ArmError(ValueError):
+    """An arm that does not exist; the message is one line for the user."""
+
+
+def arms_named(text: str) -> list[Arm]:
+    """Arms from a comma-separated list, in that order, each once."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        if name not in ARMS:
+            raise ArmError(f"arm {name!r}: expected one of {', '.join(ARMS)}")
+    if not names:
+        raise ArmError("no arm given, expected a list such as none,two-stage")
+    return [ARMS[name] for name in names]

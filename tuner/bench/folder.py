@@ -1,0 +1,54 @@
+"""Output folders: one plan each, never mixed, never overwritten."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+PLAN = "plan.json"
+
+
+class FolderError(ValueError):
+    """An output folder that cannot be used; the message is one line for the user."""
+
+
+def claim_folder(out: Path, plan: Any, resume: bool) -> None:
+    """Make ``out`` ready for a plan, or say why not; nothing that is there is touched.
+
+    Raises
+    ------
+    FolderError
+        It cannot be written, holds something else, holds this plan's results and ``resume`` is
+        false, or belongs to another plan (another chip, say).
+    """
+    path = out / PLAN
+    wanted = msgspec.to_builtins(plan)
+    if path.exists():
+        _compare(path, wanted)
+        if not resume:
+            raise FolderError(f"{out}: holds this run already; give --resume or another --out")
+        return
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise FolderError(f"{out}: not empty and not a prunelab folder; give another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(wanted, indent=2) + "\n")
+    except OSError as error:
+        raise FolderError(f"{out}: cannot be written ({error.strerror})") from None
+
+
+def _compare(path: Path, wanted: dict[str, Any]) -> None:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        raise FolderError(f"{path}: damaged; give another --out") from None
+    for key, value in wanted.items():
+        there = found.get(key) if isinstance(found, dict) else None
+        if json.loads(json.dumps(value)) != there:
+            raise FolderError(
+                f"{path.parent}: belongs to another run: {key} is {there!r},"
+                f" this run has {value!r}; give another --out"
+            )

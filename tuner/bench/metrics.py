@@ -1,0 +1,144 @@
+"""The measures of ``docs/metrics.md``: from run logs and simulated truth to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.bench.history import History
+from tuner.bench.reference import BoolColumn, FloatColumn, Truth
+
+NEAR = 0.05  # a candidate this close to the optimum is one that pruning must not lose
+CONVERGED = 0.01  # an incumbent this close to the control's final best has converged
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run's history and the truth of its trials, ``(n,)`` each."""
+
+    history: History
+    truth: Truth
+
+    @property
+    def best_us(self) -> float:
+        """Truth of the run's best measured candidate, ``inf`` where nothing worked."""
+        incumbents = self.history.incumbents()
+        if not len(incumbents) or incumbents[-1] < 0:
+            return float("inf")
+        return float(self.truth.latency_us[incumbents[-1]])
+
+    def incumbent_us(self) -> FloatColumn:
+        """Truth of the incumbent after each trial, ``(n,)``."""
+        index = self.history.incumbents()
+        latency = np.append(self.truth.latency_us, np.inf)
+        return np.asarray(latency[index])  # -1 takes the appended inf
+
+    def reaches(self, target_us: float) -> tuple[float, int, bool]:
+        """Virtual seconds and measurements until the incumbent is at or below a target, and whether
+        it ever is; the whole run where it is not.
+        """
+        history = self.history
+        if not len(history.mean_us):
+            return 0.0, 0, False
+        hit = np.flatnonzero(self.incumbent_us() <= target_us)
+        last = int(hit[0]) if len(hit) else len(history.mean_us) - 1
+        measured = int(history.measured[: last + 1].sum())
+        return float(history.virtual_s[last]), measured, bool(len(hit))
+
+
+def of_run(run: Judged, control: Judged | None, optimum_us: float) -> dict[str, float]:
+    """The measures of one run; those against the control only where there is one."""
+    h, latency = run.history, run.truth.latency_us
+    offered = max(1, len(h.mean_us))
+    near = latency <= optimum_us * (1 + NEAR)
+    worthless = _worthless(run)
+    out = {
+        "best_us": run.best_us,
+        "run_regret": run.best_us / optimum_us - 1,
+        "offered": float(len(h.mean_us)),
+        "measured": float(h.measured.sum()),
+        "failed": float(np.isinf(h.mean_us).sum()),
+        "rejected": float(h.rejected.sum()),
+        "virtual_s": h.end.virtual_s,
+        "task_prune_rate": 1 - h.nodes_after / h.nodes_before if h.nodes_before else 0.0,
+        "pruning_rate": h.pruned.sum() / offered,
+        "pruning_rate_above_verifier": (h.pruned & ~run.truth.rejects).sum() / offered,
+        "worthless_recall": _share(h.pruned, worthless),
+        "false_prune_rate": _share(h.pruned, near),
+    }
+    if control is not None:
+        out |= _against(run, control)
+    return {key: float(value) for key, value in out.items()}
+
+
+def _worthless(run: Judged) -> BoolColumn:
+    """Which offered candidates fail, or are truly slower than the best measured before them."""
+    before = np.append(np.inf, run.incumbent_us()[:-1])
+    return np.asarray(~np.isfinite(run.truth.latency_us) | (run.truth.latency_us > before))
+
+
+def _share(hit: BoolColumn, among: BoolColumn) -> float:
+    return float(hit[among].mean()) if among.any() else 0.0
+
+
+def _against(run: Judged, control: Judged) -> dict[str, float]:
+    target = control.best_us * (1 + CONVERGED)
+    control_s, control_trials, _ = control.reaches(target)
+    own_s, own_trials, converged = run.reaches(target)
+    return {
+        "versus_none": run.best_us / control.best_us - 1,
+        "convergence_speedup_time": control_s / own_s if own_s else float("nan"),
+        "convergence_speedup_trials": control_trials / own_trials if own_trials else float("nan"),
+        "unconverged": float(not converged),
+    }
+
+
+def nodes(
+    validity: Sequence[Mapping[str, BoolColumn]], allowed: Sequence[Mapping[str, BoolColumn]]
+) -> dict[str, float]:
+    """How many invalid and valid nodes the task stage removed, over all sketches."""
+    valid = _flat(validity)
+    gone = ~_flat(
+        [
+            {k: a.get(k, np.ones_like(v)) for k, v in d.items()}
+            for d, a in zip(validity, allowed, strict=True)
+        ]
+    )
+    return {
+        "node_prune_rate": _share(gone, ~valid),
+        "valid_nodes_pruned": _share(gone, valid),
+        "invalid_nodes": float((~valid).sum()),
+        "nodes": float(len(valid)),
+    }
+
+
+def _flat(masks: Sequence[Mapping[str, BoolColumn]]) -> BoolColumn:
+    return np.concatenate([m for d in masks for m in d.values()]).astype(bool)
+
+
+def space(keep: BoolColumn, latency_us: NDArray[np.float64], optimum_us: float) -> dict[str, float]:
+    """Space regret and false prunes over the reference, for a mask of what survives."""
+    best_kept = latency_us[keep].min(initial=np.inf)
+    near = latency_us <= optimum_us * (1 + NEAR)
+    return {
+        "space_regret": float(best_kept / optimum_us - 1),
+        "space_false_prune_rate": _share(~keep, near),
+    }
+
+
+def over_seeds(rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float | None]]:
+    """Median, lowest and highest of each measure over the seeds."""
+    out = {}
+    for key in rows[0]:
+        values = np.array([row[key] for row in rows])
+        low, mid, high = values.min(), np.median(values), values.max()
+        out[key] = {"median": _json(mid), "low": _json(low), "high": _json(high)}
+    return out
+
+
+def _json(value: float) -> float | None:
+    """Six significant digits; JSON has no infinity, a measure that has no value is null."""
+    return float(f"{value:.6g}") if np.isfinite(value) else None

@@ -1,0 +1,52 @@
+"""What a benchmark runs: chips x workloads x strategies x arms x seeds."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass
+
+import msgspec
+
+DEFAULT_CHIPS = ("ascend-910b1", "mlu370-s4", "a100-sxm-40gb")
+DEFAULT_WORKLOADS = ("gemm:1024x1024x1024:float16", "resnet50.c3.3x3")
+DEFAULT_ARMS = ("none", "task", "two-stage")
+CONTROL = "none"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """All that decides ``results.json``; it stands in its header."""
+
+    chips: tuple[str, ...] = DEFAULT_CHIPS
+    workloads: tuple[str, ...] = DEFAULT_WORKLOADS
+    arms: tuple[str, ...] = DEFAULT_ARMS
+    strategies: tuple[str, ...] = ("evolutionary",)
+    seeds: int = 3
+    seed: int = 0
+    trials: int = 200
+    repeats: int = 3
+    batch: int = 16
+    rules: str = "default"
+    rule_files: tuple[str, ...] = ()
+
+    def groups(self) -> list[Group]:
+        """Chip and workload pairs: what one process works on."""
+        return [Group(c, w) for c, w in itertools.product(self.chips, self.workloads)]
+
+    def runs(self) -> list[tuple[str, str, int]]:
+        """(strategy, arm, seed) of one group, the control first: the others are held against it."""
+        arms = sorted(self.arms, key=lambda a: a != CONTROL)
+        seeds = range(self.seed, self.seed + self.seeds)
+        return list(itertools.product(self.strategies, arms, seeds))
+
+    def hash(self) -> str:
+        """First 16 hex digits of the SHA-256 of the plan."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Group:
+    """One chip and workload."""
+
+    chip: str
+    workload: str

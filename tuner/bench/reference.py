@@ -1,0 +1,136 @@
+"""Simulated truth of candidates, and the reference that regret is computed against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.backends import simulate
+from hwsim.chip import Chip
+from hwsim.outcome import latencies_us
+from hwsim.table import KernelTable
+from pruner.rules.tvm_verifier import TvmVerifier
+from pruner.task_stage import TaskResult
+from pruner.trial import TrialStage
+from tuner.problem import Problem
+from tuner.runs import search_spaces
+from tuner.search import Evolutionary, Pool
+
+FloatColumn = NDArray[np.float64]
+BoolColumn = NDArray[np.bool_]
+
+CLIMBS = 12  # rounds of the search that climbs with the simulator as its cost model
+CLIMB_STEP = 128
+COMPLETIONS = 32  # sampled for each node to find out whether it is valid
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Noise-free latency ``(n,)``, ``inf`` for failures and what TVM's verifier ``rejects``."""
+
+    latency_us: FloatColumn
+    rejects: BoolColumn
+
+
+def truth(problem: Problem, pool: Pool) -> Truth:
+    """Simulate every candidate of a pool from its kernel table; nothing is replayed."""
+    if not len(pool):
+        return Truth(np.empty(0), np.empty(0, dtype=bool))
+    table = problem.kernels(pool)
+    latency = latencies_us(table, simulate(table, problem.chip))
+    rejects = verifier_rejects(table, problem.chip)
+    return Truth(np.where(rejects, np.inf, latency), rejects)
+
+
+def verifier_rejects(table: KernelTable, chip: Chip) -> BoolColumn:
+    """``(n_candidates,)``: what TVM's own verifier would drop after the replay."""
+    rule = TvmVerifier("all")
+    if chip.backend not in rule.backends:
+        return np.zeros(table.n_candidates, dtype=bool)
+    keep = rule.check(table, chip).keep
+    return ~table.per_candidate(keep, np.logical_and).astype(bool)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Candidates of a problem, once each, with their truth."""
+
+    pool: Pool
+    latency_us: FloatColumn
+
+    @property
+    def optimum_us(self) -> float:
+        """Best latency; ``inf`` where nothing works."""
+        return float(self.latency_us.min(initial=np.inf))
+
+    def near(self, slack: float) -> BoolColumn:
+        """Which candidates lie within ``slack`` (relative) of the optimum."""
+        return np.asarray(self.latency_us <= self.optimum_us * (1 + slack))
+
+
+def build(problem: Problem, met: Sequence[Pool], sample: int, seed: int) -> Reference:
+    """A random sample, a climb with perfect knowledge, and what the runs met."""
+    spaces = search_spaces(problem, None)
+    search = Evolutionary(spaces, seed)
+    pools = [*met, search.propose(sample, None)[0]]
+    for pool in pools:
+        _observe(search, pool, truth(problem, pool).latency_us)
+    for _ in range(CLIMBS):
+        pool, _ = search.propose(CLIMB_STEP, lambda p: truth(problem, p).latency_us)
+        if not len(pool):
+            break
+        _observe(search, pool, truth(problem, pool).latency_us)
+        pools.append(pool)
+    joined = Pool(tuple(np.unique(m, axis=0) for m in Pool.concat(pools).matrices))
+    return Reference(joined, truth(problem, joined).latency_us)
+
+
+def _observe(search: Evolutionary, pool: Pool, latency_us: FloatColumn) -> None:
+    for i in np.argsort(latency_us, kind="stable")[:64]:
+        search.observe(*pool.locate(int(i)), float(latency_us[i]))
+
+
+def kept_by_rules(
+    problem: Problem, reference: Reference, kept: list[TaskResult] | None, stage: TrialStage | None
+) -> BoolColumn:
+    """Which reference candidates survive the task stage and the rules (the gate left aside)."""
+    keep = np.ones(len(reference.pool), dtype=bool)
+    if kept is not None:
+        keep &= _survive_task(problem, reference.pool, kept)
+    if stage is not None:
+        table = problem.kernels(reference.pool)
+        judgement = stage.judge(table, problem.hashes(reference.pool), rescue=False)
+        keep &= judgement.code < 0
+    return keep
+
+
+def _survive_task(problem: Problem, pool: Pool, kept: list[TaskResult]) -> BoolColumn:
+    spaces = search_spaces(problem, kept)
+    parts = []
+    for space, matrix in zip(spaces, pool.matrices, strict=True):
+        inside = np.ones(len(matrix), dtype=bool)
+        for choice in space.choices:
+            inside &= choice.holds(matrix[:, choice.start : choice.stop])
+        parts.append(inside)
+    return np.concatenate(parts)
+
+
+def node_validity(problem: Problem, seed: int) -> list[dict[str, BoolColumn]]:
+    """For each sketch and decision, which values have a valid completion among a sample."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for s, space in enumerate(search_spaces(problem, None)):
+        found: dict[str, BoolColumn] = {}
+        for choice in space.choices:
+            m = len(choice.options)
+            matrix = space.sample(m * COMPLETIONS, rng)
+            matrix[:, choice.start : choice.stop] = np.repeat(choice.options, COMPLETIONS, axis=0)
+            empty = [x.sample(0, rng) for x in search_spaces(problem, None)]
+            empty[s] = matrix
+            latency = truth(problem, Pool(tuple(empty))).latency_us
+            found[choice.name] = np.isfinite(latency).reshape(m, COMPLETIONS).any(axis=1)
+        out.append(found)
+    return out

@@ -1,0 +1,36 @@
+"""Writing a benchmark's folder: ``results.json`` (deterministic), ``timings.json`` (wall clock)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hwsim.chips import chip_hash, load_chip
+from tuner.bench.group import GroupResult
+from tuner.bench.plan import Plan
+
+
+def write_results(out: Path, plan: Plan, groups: Sequence[GroupResult]) -> dict[str, Any]:
+    """Write both files; the content of ``results.json`` comes back."""
+    header = {
+        "schema": 1,
+        "prunelab": version("prunelab"),
+        "tvm": version("apache-tvm"),
+        "plan_hash": plan.hash(),
+        "chip_hashes": {name: chip_hash(load_chip(name)) for name in plan.chips},
+        **msgspec.to_builtins(plan),
+    }
+    results = {"header": header, "cells": [cell for g in groups for cell in g.cells]}
+    _write(out / "results.json", results)
+    timings = {"runs": [t for g in groups for t in g.timings], "gates": [g.gate for g in groups]}
+    _write(out / "timings.json", timings)
+    return results
+
+
+def _write(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n")

@@ -1,0 +1,46 @@
+"""The result table on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tuner.cli.tables import show
+
+COLUMNS = (
+    ("task cut", "task_prune_rate", "share"),
+    ("pruned", "pruning_rate", "share"),
+    ("above verifier", "pruning_rate_above_verifier", "share"),
+    ("false prunes", "false_prune_rate", "share"),
+    ("space regret", "space_regret", "share"),
+    ("run regret", "run_regret", "share"),
+    ("vs none", "versus_none", "signed"),
+    ("best us", "best_us", "number"),
+    ("speed-up time", "convergence_speedup_time", "times"),
+    ("speed-up trials", "convergence_speedup_trials", "times"),
+    ("virtual s", "virtual_s", "number"),
+)
+
+
+def show_cells(cells: Sequence[dict[str, Any]]) -> None:
+    """One line a cell, medians over the seeds."""
+    titles = ("chip", "workload", "arm", *(title for title, _, _ in COLUMNS))
+    rows = [
+        (c["chip"], c["workload"], c["arm"], *(cell_text(c, key, kind) for _, key, kind in COLUMNS))
+        for c in cells
+    ]
+    show(titles, rows)
+
+
+def cell_text(cell: dict[str, Any], key: str, kind: str) -> str:
+    """A measure's median as text; a dash where the cell has none."""
+    value = cell.get(key, {}).get("median") if isinstance(cell.get(key), dict) else cell.get(key)
+    if value is None:
+        return "-"
+    if kind == "share":
+        return f"{value:.1%}"
+    if kind == "signed":
+        return f"{value:+.1%}"
+    if kind == "times":
+        return f"{value:.2f}x"
+    return f"{value:.4g}"

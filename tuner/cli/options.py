@@ -1,0 +1,47 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tuner.cli.errors import UsageError
+
+
+class Format(str, enum.Enum):
+    """How a command prints."""
+
+    table = "table"
+    json = "json"
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="table for people, json for programs")
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="the one seed; the same gives the same bytes")]
+OutOption = Annotated[Path, typer.Option(help="folder for results and logs")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")]
+
+
+def positive(name: str, value: int) -> int:
+    """``value``, which has to be at least 1; the error names the option."""
+    if value < 1:
+        raise UsageError(f"--{name} {value}: expected at least 1")
+    return value
+
+
+def print_json(value: Any) -> None:
+    """Machine-readable output, keys in the order given."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_pairs(pairs: Mapping[str, Any]) -> None:
+    """One ``key: value`` a line, aligned."""
+    width = max(map(len, pairs), default=0)
+    for key, value in pairs.items():
+        typer.echo(f"{key:<{width}}  {value}")

@@ -1,0 +1,22 @@
+"""Tables on the terminal; plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+def show(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """Print a table; cells are text, never markup, since some come from users' files."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for i, name in enumerate(columns):
+        table.add_column(name, overflow="fold", justify="left" if i == 0 else "default")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console = Console()
+    width = console.width if console.is_terminal else 200
+    Console(width=width).print(table)

@@ -1,0 +1,155 @@
+"""``prunelab tune``: one run; delivers a schedule that TVM compiles."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tuner.cli.errors import UsageError
+from tuner.cli.options import (
+    Format,
+    FormatOption,
+    OutOption,
+    ResumeOption,
+    SeedOption,
+    positive,
+    print_json,
+    print_pairs,
+)
+
+if TYPE_CHECKING:
+    from tuner.loop import Tally
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("tune")(tune)
+
+
+def tune(
+    chip: Annotated[str, typer.Option(help="name or TOML file")],
+    workload: Annotated[str, typer.Option(help="spec, catalogue name or .py file")],
+    arm: Annotated[str, typer.Option(help="pruning arm")] = "two-stage",
+    strategy: Annotated[str, typer.Option(help="search strategy")] = "evolutionary",
+    trials: Annotated[int, typer.Option(help="measurements")] = 200,
+    repeats: Annotated[int, typer.Option(help="latencies of a measurement")] = 3,
+    batch: Annotated[int, typer.Option(help="measurements of a round")] = 16,
+    seed: SeedOption = 0,
+    rules: Annotated[str, typer.Option(help="rule set: default or as-described")] = "default",
+    rule_file: Annotated[list[Path], typer.Option(help=".py file with more rules")] = [],
+    out: OutOption = Path("out/tune"),
+    resume: ResumeOption = False,
+    check: Annotated[bool, typer.Option(help="check the result's values on the CPU")] = True,
+    fmt: FormatOption = Format.table,
+) -> int:
+    """Tune one workload on one chip."""
+    from tuner.bench.plan import Plan
+    from tuner.cli.bench import check_plan
+
+    plan = Plan(
+        chips=(chip,),
+        workloads=(workload,),
+        arms=(arm,),
+        strategies=(strategy,),
+        seeds=1,
+        seed=seed,
+        trials=positive("trials", trials),
+        repeats=positive("repeats", repeats),
+        batch=positive("batch", batch),
+        rules=rules,
+        rule_files=tuple(str(p) for p in rule_file),
+    )
+    check_plan(plan)
+    return _run(plan, out, resume, check, fmt)
+
+
+def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
+    from hwsim.chips import load_chip
+    from tuner.bench.folder import claim_folder
+    from tuner.bench.group import spec_of
+    from tuner.cli.progress import Bars
+    from tuner.problem import Problem
+    from tuner.runs import execute, run_name
+    from tuner.workloads import resolve
+
+    problem = Problem.of(resolve(plan.workloads[0]), load_chip(plan.chips[0]))
+    claim_folder(out, plan, resume)
+    spec = spec_of(plan, plan.strategies[0], plan.arms[0], plan.seed)
+    name = run_name(problem, spec)
+    log = out / "runs" / f"{name}.jsonl"
+    interrupted = _Interrupt()
+    with Bars(plan) as bars, interrupted:
+        tally = execute(
+            problem,
+            spec,
+            log,
+            resume=resume,
+            progress=lambda *state: bars.update((name, *state)),
+            stopped=interrupted,
+        )
+    if interrupted():
+        typer.echo(f"interrupted: what was measured is kept; go on with --out {out} --resume")
+        return 130
+    return _deliver(problem, log, tally, out, check, fmt)
+
+
+def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt: Format) -> int:
+    from traces import Trial, read
+    from tuner.deliver import deliver
+
+    trials = [r for r in read(log) if isinstance(r, Trial)]
+    worked = [t for t in trials if t.measurement is not None and t.measurement.failure is None]
+    if not worked:
+        raise UsageError(
+            f"none of the {tally.measured} measured candidates runs on {problem.chip.name};"
+            f" prunelab explain {log} 0 says why"
+        )
+    best = deliver(problem, worked, out)
+    summary = {
+        "chip": best["chip"],
+        "workload": best["workload"],
+        "best_us": best["latency_us"],
+        "measured": tally.measured,
+        "pruned": tally.pruned,
+        "failed": tally.failed,
+        "virtual_s": round(tally.virtual_s, 3),
+        "candidate": best["candidate"],
+        "log": str(log),
+        "schedule": str(out / "best.py"),
+    }
+    if check:
+        summary["values"] = _checked(problem, best)
+    print_json(summary) if fmt is Format.json else print_pairs(summary)
+    return 0
+
+
+def _checked(problem: Any, best: dict[str, Any]) -> str:
+    """Whether the delivered sketch computes the right values, on a small shape of the workload."""
+    from tuner.check import check_delivered
+
+    return check_delivered(problem, best["sketch"], best["decisions"])
+
+
+class _Interrupt:
+    """Ctrl-C ends the run after the round in progress; a second one ends it at once."""
+
+    def __init__(self) -> None:
+        self._hit = False
+
+    def __call__(self) -> bool:
+        return self._hit
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self._hit:
+            raise KeyboardInterrupt
+        self._hit = True
+
+    def __enter__(self) -> _Interrupt:
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)

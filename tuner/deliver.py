@@ -1,0 +1,70 @@
+"""What a run delivers: the best schedule in forms that TVM takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tvm.s_tir import meta_schedule as ms
+from tvm.s_tir.schedule import Schedule
+
+from traces import Trial
+from tuner import spaces
+from tuner.problem import Problem
+
+KEPT = 10  # records that go into TVM's database, best first
+
+
+def deliver(problem: Problem, trials: list[Trial], out: Path) -> dict[str, Any]:
+    """Write ``best.json``, ``best.py`` (TVMScript) and a MetaSchedule JSON database into ``out``.
+
+    ``trials`` are those that were measured successfully.  The content of ``best.json`` comes back.
+    """
+    ranked = sorted(trials, key=lambda t: (t.measurement.mean_us if t.measurement else 0, t.index))
+    best = ranked[0]
+    schedule = _schedule(problem, best)
+    out.joinpath("best.py").write_text(schedule.mod.script() + "\n")
+    content = {
+        "chip": problem.chip.name,
+        "workload": problem.workload.name,
+        "candidate": best.candidate,
+        "sketch": best.sketch,
+        "decisions": best.decisions,
+        "latency_us": best.measurement.mean_us if best.measurement else None,
+        "trace": json.loads(_json(schedule.trace)),
+    }
+    out.joinpath("best.json").write_text(json.dumps(content, indent=1) + "\n")
+    _database(problem, ranked[:KEPT], out / "database")
+    return content
+
+
+def _schedule(problem: Problem, trial: Trial) -> Any:
+    import numpy as np
+
+    row = np.array(trial.decisions, dtype=np.int64)
+    return problem.lower(trial.sketch, row).schedule
+
+
+def _json(trace: Any) -> str:
+    return json.dumps(trace.as_json())
+
+
+def _database(problem: Problem, ranked: list[Trial], folder: Path) -> None:
+    """The best records, so that ``ms.tir_integration.compile_tir`` gives the best schedule back."""
+    folder.mkdir(exist_ok=True)
+    for stale in folder.iterdir():  # a resumed run writes its database anew, whole
+        stale.unlink()
+    database = ms.database.JSONDatabase(work_dir=str(folder))
+    module = Schedule(problem.workload.prim_func()).mod
+    workload = database.commit_workload(module)
+    for trial in ranked:
+        seconds = [us * 1e-6 for us in trial.measurement.latencies_us] if trial.measurement else []
+        record = ms.database.TuningRecord(
+            _schedule(problem, trial).trace,
+            workload,
+            seconds,
+            spaces.target(problem.chip),
+            ms.arg_info.ArgInfo.from_prim_func(module["main"]),
+        )
+        database.commit_tuning_record(record)

@@ -1,0 +1,173 @@
+"""One run from its description: everything that decides its outcome is in :class:`RunSpec`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import tvm_ffi
+
+from hwsim.chips import chip_hash
+from hwsim.outcome import Outcome
+from pruner.gate import Gate
+from pruner.rulesets import Rules, rule_set
+from pruner.task import Decision
+from pruner.task_stage import TaskResult, TaskStage
+from pruner.trial import TrialStage
+from traces import Header, LogWriter, Note, TaskPrune, TaskSummary
+from tuner.arms import ARMS, Arm
+from tuner.describe import describe
+from tuner.loop import Budget, Loop, Progress, Tally
+from tuner.measure import SimBackend
+from tuner.problem import Problem
+from tuner.search import STRATEGIES, Choice, SketchSpace
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that decides a run, besides the problem itself."""
+
+    arm: str
+    strategy: str
+    seed: int
+    trials: int
+    repeats: int = 3
+    batch: int = 16
+    rules: str = "default"
+    rule_files: tuple[str, ...] = ()
+
+
+@dataclass
+class Shared:
+    """What the runs of one problem may share, because it is deterministic: simulated outcomes."""
+
+    outcomes: dict[str, Outcome]
+
+
+def run_name(problem: Problem, spec: RunSpec) -> str:
+    """File name of a run's log without its suffix, unique in a folder."""
+    workload = re.sub(r"[^A-Za-z0-9.-]+", "-", problem.workload.name)
+    return f"{problem.chip.name}__{workload}__{spec.arm}__{spec.strategy}__seed{spec.seed}"
+
+
+def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
+    """The log's first line."""
+    program = problem.workload.prim_func()
+    return Header(
+        version=version("prunelab"),
+        run=run_name(problem, spec),
+        chip=problem.chip.name,
+        chip_hash=chip_hash(problem.chip),
+        workload=problem.workload.name,
+        workload_hash=f"{tvm_ffi.structural_hash(program) & (2**64 - 1):016x}",
+        arm=spec.arm,
+        rule_set=rules.name,
+        rules_hash=hashlib.sha256("\n".join(rules.specs).encode()).hexdigest()[:16],
+        strategy=spec.strategy,
+        backend=SimBackend.name,
+        seed=spec.seed,
+        trials=spec.trials,
+        repeats=spec.repeats,
+        batch=spec.batch,
+    )
+
+
+def task_stage(problem: Problem, rules: Rules) -> list[TaskResult]:
+    """What the task stage leaves of every sketch."""
+    stage = TaskStage(rules.task, problem.chip, rules.name)
+    return [stage.run(describe(sketch)) for sketch in problem.sketches]
+
+
+def search_spaces(problem: Problem, kept: list[TaskResult] | None) -> tuple[SketchSpace, ...]:
+    """The options that a strategy samples from, one space a sketch."""
+    spaces = []
+    for i, sketch in enumerate(problem.sketches):
+        choices = []
+        for d in sketch.decisions:
+            options = d.options()
+            if kept is not None and d.name in kept[i].allowed:
+                options = options[kept[i].allowed[d.name]]
+            choices.append(Choice(d.name, d.start, options, d.kind == "perfect_tile"))
+        spaces.append(SketchSpace(tuple(choices)))
+    return tuple(spaces)
+
+
+def execute(
+    problem: Problem,
+    spec: RunSpec,
+    path: Path,
+    *,
+    resume: bool = False,
+    shared: Shared | None = None,
+    progress: Progress | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Tally:
+    """Run one run and write its log to ``path``.
+
+    Raises
+    ------
+    LogError, RuleError
+        The log cannot be written or is another run's; a rule file is refused.
+    """
+    arm = ARMS[spec.arm]
+    rules = rule_set(spec.rules, spec.rule_files)
+    with LogWriter(path, header(problem, spec, rules), resume=resume) as log:
+        kept = task_stage(problem, rules) if arm.task else None
+        _log_task_stage(log, kept or [])
+        backend = SimBackend(
+            problem.workload,
+            problem.chip,
+            repeats=spec.repeats,
+            seed=spec.seed,
+            memory=shared.outcomes if shared else None,
+        )
+        loop = Loop(
+            problem=problem,
+            strategy=STRATEGIES[spec.strategy](search_spaces(problem, kept), spec.seed),
+            stage=_trial_stage(problem, arm, rules, spec.seed),
+            backend=backend,
+            log=log,
+            budget=Budget(spec.trials, spec.batch),
+            seed=spec.seed,
+            progress=progress,
+            stopped=stopped,
+        )
+        return loop.run()
+
+
+def _trial_stage(problem: Problem, arm: Arm, rules: Rules, seed: int) -> TrialStage | None:
+    if not (arm.rules or arm.gate):
+        return None
+    gate = Gate(seed=seed) if arm.gate else None
+    kept = rules.trial if arm.rules else ()
+    return TrialStage(kept, gate, problem.chip, seed=seed, rule_set=rules.name)
+
+
+def _log_task_stage(log: LogWriter, kept: list[TaskResult]) -> None:
+    for i, result in enumerate(kept):
+        log.write(
+            TaskSummary(sketch=i, nodes_before=result.nodes_before, nodes_after=result.nodes_after)
+        )
+        for remark in result.remarks:
+            log.write(Note(round=0, text=remark.text))
+        for decision in result.task.decisions:
+            _log_decision(log, i, result, decision)
+
+
+def _log_decision(log: LogWriter, sketch: int, result: TaskResult, decision: Decision) -> None:
+    code = result.code[decision.name]
+    for rule in np.unique(code[code >= 0]):
+        gone = np.flatnonzero(code == rule)
+        log.write(
+            TaskPrune(
+                sketch=sketch,
+                decision=decision.name,
+                values=["x".join(str(f) for f in decision.values[v]) for v in gone],
+                verdict=result.verdict(decision.name, int(gone[0])),
+            )
+        )
