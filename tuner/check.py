@@ -73,10 +73,15 @@ def check_schedule(sch: Any, workload: Workload, seed: int) -> CheckReport:
 
 
 def random_inputs(workload: Workload, seed: int) -> tuple[NDArray[Any], ...]:
-    """One array for each input of ``workload``: floats in [-1, 1), int8 over its whole range."""
+    """One array for each input of ``workload``.
+
+    Floats in [-1, 1), int8 over its whole range, wider integers small and not negative, so that
+    they serve as indices into every other input.
+    """
     rng = np.random.default_rng(seed)
     *inputs, _ = _signature(workload)
-    return tuple(_random(rng, shape, dtype) for shape, dtype in inputs)
+    least = min((extent for shape, _ in inputs for extent in shape), default=1)
+    return tuple(_random(rng, shape, dtype, least) for shape, dtype in inputs)
 
 
 def serial(mod: Any) -> Any:
@@ -116,11 +121,13 @@ def _signature(workload: Workload) -> list[tuple[tuple[int, ...], str]]:
     return [(tuple(int(x) for x in p.shape), str(p.dtype)) for p in params]
 
 
-def _random(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+def _random(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, least: int
+) -> NDArray[Any]:
     if np.dtype(dtype).kind == "f":
         return rng.uniform(-1, 1, shape).astype(dtype)
-    high = min(np.iinfo(dtype).max, 1000)
-    return rng.integers(-high - 1, high, shape, dtype=dtype, endpoint=True)
+    low, high = (-128, 128) if dtype == "int8" else (0, least)
+    return rng.integers(low, high, shape, dtype=dtype)
 
 
 def _reference(workload: Workload, inputs: tuple[NDArray[Any], ...]) -> NDArray[Any]:

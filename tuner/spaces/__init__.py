@@ -39,12 +39,12 @@ def design_space(workload: Workload, chip: Chip) -> list[Any]:
         The program has a form that no sketch of the chip covers; one line says which.
     """
     from tvm import IRModule
-    from tvm.s_tir import Schedule, ScheduleError
+    from tvm.s_tir import Schedule
 
     sch = Schedule(IRModule({"main": workload.prim_func()}))
     try:
         return list(_backend(chip).sketches(sch, workload.dtype, chip))
-    except ScheduleError as error:
+    except RuntimeError as error:  # TVM's ScheduleError and InternalError alike
         reason = str(error).strip().splitlines()[-1].removeprefix("Error message: ")
         raise SpaceError(f"workload {workload.name!r} on {chip.name}: {reason}") from None
 

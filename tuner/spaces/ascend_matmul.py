@@ -45,12 +45,14 @@ def _sketch(sch: Schedule, name: str, unit: MatrixUnit, resident: str) -> Schedu
     loops = _tile(sch, matmul, resident)
     l1, l0, l0c = (sample_buffers(sch) for _ in range(3))
     sch.reverse_compute_at(copy_out, loops.j1 if resident != "b" else loops.i1)
-    inline_epilogue(sch, copy_out)
+    if not inline_epilogue(sch, copy_out):
+        return None
     outer = {"a": loops.i1, "b": loops.j1}
     for operand, (letter, scope) in enumerate((("a", unit.scope_a), ("b", unit.scope_b))):
         copy_l0 = sch.cache_read(matmul.block, operand, scope)
         copy_l1 = sch.cache_read(copy_l0, 0, "shared.l1")
-        inline_views(sch, copy_l1)
+        if not inline_views(sch, copy_l1):
+            return None
         sch.compute_at(copy_l0, loops.k1)
         sch.compute_at(copy_l1, outer[letter] if resident == letter else loops.k0)
         annotate_buffers(sch, copy_l1, l1)

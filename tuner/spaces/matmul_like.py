@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tvm.s_tir import Schedule
+from tvm.s_tir import Schedule, ScheduleError
 from tvm.s_tir.schedule.analysis import get_auto_tensorize_mapping_info
 from tvm.s_tir.schedule.transform import tile_with_tensor_intrin
 from tvm.tirx import IndexMap
@@ -91,13 +91,28 @@ def _operand_map(block: Any, side: str, index: int, index_map: IndexMap, roles: 
     return IndexMap(own, kept + [{"m": m, "n": n, "k": k}[role] for role in roles], None)
 
 
-def inline_views(sch: Schedule, copy: Any) -> None:
-    """Inline all producers of a staging copy: padding and views cost nothing of their own."""
-    while producers := sch.get_producers(copy):
-        sch.compute_inline(producers[0])
+def inline_views(sch: Schedule, copy: Any) -> bool:
+    """Inline all producers of a staging copy: padding and views cost nothing of their own.
+
+    False where one of them is more than that, e.g. a reduction.
+    """
+    try:
+        while producers := sch.get_producers(copy):
+            sch.compute_inline(producers[0])
+    except ScheduleError:
+        return False
+    return True
 
 
-def inline_epilogue(sch: Schedule, copy_out: Any) -> None:
-    """Inline all consumers (bias, ReLU, cast, cropping) into the copy that stores the result."""
-    while consumers := sch.get_consumers(copy_out):
-        sch.reverse_compute_inline(consumers[0])
+def inline_epilogue(sch: Schedule, copy_out: Any) -> bool:
+    """Inline all consumers (bias, ReLU, cast, cropping) into the copy that stores the result.
+
+    Call it once the copy stands at its place: placing drops the predicate that cropping leaves.
+    False where one of them is more than an elementwise epilogue.
+    """
+    try:
+        while consumers := sch.get_consumers(copy_out):
+            sch.reverse_compute_inline(consumers[0])
+    except ScheduleError:
+        return False
+    return True

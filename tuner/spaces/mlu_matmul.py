@@ -49,11 +49,13 @@ def _sketch(sch: Schedule, name: str, unit: MatrixUnit, staged: str, cores: int)
     sram = sample_buffers(sch) if staged else None
     local = sample_buffers(sch)
     sch.reverse_compute_at(copy_out, loops.j1)
-    inline_epilogue(sch, copy_out)
+    if not inline_epilogue(sch, copy_out):
+        return None
     for operand, (letter, scope) in enumerate((("a", unit.scope_a), ("b", unit.scope_b))):
         copy = sch.cache_read(matmul.block, operand, scope)
         outer = sch.cache_read(copy, 0, "shared.sram") if letter in staged else copy
-        inline_views(sch, outer)
+        if not inline_views(sch, outer):
+            return None
         sch.compute_at(copy, loops.k1)
         annotate_buffers(sch, copy, local)
         if letter in staged:

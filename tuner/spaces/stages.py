@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 from tvm.tirx import Var
+from tvm.tirx.analysis import undefined_vars
 
 
 def blocks(sch: Schedule) -> list[Any]:
@@ -30,6 +31,13 @@ def consumers(sch: Schedule, block: Any) -> int:
 def readers(sch: Schedule, buffer: Any) -> int:
     """How many blocks read ``buffer``, accumulators that read themselves not counted."""
     return sum(any(r.source.same_as(buffer) for r in block.reads) for block in blocks(sch))
+
+
+def has_static_region(block: Any, read: Any) -> bool:
+    """Whether what ``block`` reads depends on nothing but its iteration variables."""
+    own = {it.var.name for it in block.iter_vars}
+    used = [v.name for r in read.region for e in (r.min, r.extent) for v in undefined_vars(e)]
+    return own.issuperset(used)
 
 
 def inline_elementwise(sch: Schedule, keep_shared: bool) -> None:

@@ -21,6 +21,7 @@ from tuner.spaces.common import annotate_buffers, sample_buffers
 from tuner.spaces.stages import (
     blocks,
     consumers,
+    has_static_region,
     inline_elementwise,
     is_reduction,
     parallel_dims,
@@ -101,9 +102,13 @@ def _arrange(sch: Schedule, block: Any, tiles: Tiles, is_output: bool, streamed:
 
 
 def _copies_in(sch: Schedule, block: Any, scope: str, per_block: bool) -> list[Any]:
-    """Copies of what ``block`` reads from global memory; ``per_block``: shared with nobody."""
+    """Copies of what ``block`` reads from global memory; ``per_block``: shared with nobody.
+
+    What is read at an index that is itself data (a gather) stays in global memory.
+    """
+    node = sch.get(block)
     return [
         sch.cache_read(block, i, scope, [block] if per_block else None)
-        for i, read in enumerate(list(sch.get(block).reads))
-        if read.source.scope() == "global"
+        for i, read in enumerate(list(node.reads))
+        if read.source.scope() == "global" and has_static_region(node, read)
     ]
