@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.nest import Buffer, IntColumn, Statement
+from tuner.summary.arena import Lifetime, arena_bytes
 from tuner.summary.common import Columns, common
 from tuner.summary.geometry import element_bytes, elements, extents, of_kinds
 from tuner.summary.gpu_sync import barriers
@@ -77,19 +78,16 @@ def _size(kernel: Kernel, buffer: Buffer) -> NDArray[np.float64]:
 
 
 def shared_bytes(kernel: Kernel) -> NDArray[np.float64]:
-    """Static shared buffers all count; dynamic ones share one arena, its peak counts.
+    """Static shared buffers all count; dynamic ones are merged into one arena.
 
-    TVM's MergeSharedMemoryAllocations gives the place of a buffer that is not read any more to
-    later ones; alive is a buffer from its first to its last statement, or over the whole of the
-    outermost serial loop that both lie in.
+    A buffer is alive from the first to the last statement that touches it.
     """
     static = sum((_size(kernel, b) for b in _buffers(kernel, "shared")), np.zeros(kernel.n))
-    dynamic = _buffers(kernel, "shared.dyn")
-    peak = np.zeros(kernel.n)
-    for moment in range(len(kernel.statements)):
-        alive = (_size(kernel, b) for b in dynamic if moment in _life(kernel, b))
-        peak = np.maximum(peak, sum(alive, np.zeros(kernel.n)))
-    return np.asarray(static + peak)
+    dynamic = [
+        Lifetime(_size(kernel, b).astype(np.int64), _life(kernel, b))
+        for b in _buffers(kernel, "shared.dyn")
+    ]
+    return np.asarray(static + arena_bytes(dynamic, kernel.n), dtype=np.float64)
 
 
 def _life(kernel: Kernel, buffer: Buffer) -> range:

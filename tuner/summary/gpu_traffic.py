@@ -74,17 +74,25 @@ def _cooperative(kernel: Kernel, s: Statement, threads: IntColumn) -> tuple[Move
     if inward:
         steps = _spread(kernel, inner, sides[1], lanes)
         spread |= {f"store_{k}": v for k, v in steps.items() if k.startswith("stride")}
-    apart = [_apart(side, lanes) for side in sides]
+    apart = [_apart(side, threads, lanes, size) for side in sides]
     movement = _movement(
         kernel, s, stream + _level(kernel, s.write), outer, tile, count, times * size, spread
     )
     return movement, np.where(apart[0] | apart[1], lanes, 0)
 
 
-def _apart(side: Walk, lanes: IntColumn) -> NDArray[np.bool_]:
-    """Whether the lanes of a vector access are no neighbours in memory."""
-    neighbours = (side.step1 == 1) & (side.run % lanes == 0)
-    return np.asarray((lanes > 1) & ~neighbours)
+def _apart(
+    side: Walk, threads: IntColumn, lanes: IntColumn, size: IntColumn
+) -> NDArray[np.bool_]:
+    """Whether TVM's verifier sees a vector access whose lanes are no neighbours in memory.
+
+    It looks at an index of the form ``Ramp(base, stride, lanes)`` with a stride other than 1.  The
+    index has that form where lanes stay inside one run, and where each step of all threads covers
+    whole runs (or is the only one): else a ``% run`` remains, which the verifier lets pass.
+    """
+    step = threads * lanes
+    ramp = (side.run % lanes == 0) & ((step % side.run == 0) | (step >= size))
+    return np.asarray((lanes > 1) & ramp & (side.step1 != 1))
 
 
 def _fragments(kernel: Kernel, s: Statement, threads: IntColumn) -> Iterator[Movement]:

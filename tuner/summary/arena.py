@@ -1,0 +1,82 @@
+"""Size of the arena that dynamic shared buffers are merged into.
+
+The rules of TVM's StorageRewrite: a new buffer takes the smallest free entry that is at least as
+large and at most 16 times as large; else the largest free one that is smaller, but no less than a
+sixteenth, which grows.  What is left, MergeSharedMemoryAllocations puts over all free entries that
+are smaller still; else the buffer has an entry of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.nest import IntColumn
+
+_MATCH_RANGE = 16
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """A buffer of ``size`` ``(n,)`` bytes, alive in the moments of ``life``."""
+
+    size: IntColumn
+    life: range
+
+
+def arena_bytes(buffers: Sequence[Lifetime], n: int) -> IntColumn:
+    """Bytes of the arena, columns ``(n,)``."""
+    arena = _Arena(n, len(buffers))
+    for moment in sorted({b.life.start for b in buffers}):
+        for i, b in enumerate(buffers):
+            if b.life.stop <= moment:
+                arena.release(i)
+        for i, b in enumerate(buffers):
+            if b.life.start == moment:
+                arena.take(i, b.size)
+    return np.asarray(arena.size.sum(axis=1))
+
+
+class _Arena:
+    """Entries ``(n, entries)``: size in bytes (0: none), free or not, and who holds which."""
+
+    def __init__(self, n: int, entries: int) -> None:
+        self.size = np.zeros((n, entries), dtype=np.int64)
+        self.free = np.zeros((n, entries), dtype=bool)
+        self._holds = np.zeros((n, entries, entries), dtype=bool)  # row, buffer, entry
+        self._rows = np.arange(n)
+
+    def release(self, buffer: int) -> None:
+        self.free |= self._holds[:, buffer]
+        self._holds[:, buffer] = False
+
+    def take(self, buffer: int, size: IntColumn) -> None:
+        """Entry ``buffer`` is free for a new entry, as each buffer makes at most one."""
+        large, entry = self._larger(size)
+        joined = self._smaller(size) & ~large[:, None]
+        total = np.maximum((self.size * joined).sum(axis=1), size)
+        self.size = np.where(joined, 0, self.size)
+        self.free &= ~joined
+        self.size[:, buffer] = np.where(large, self.size[:, buffer], total)
+        holder = np.where(large, entry, buffer)
+        self.free[self._rows, holder] = False
+        self._holds[self._rows, buffer, holder] = True
+
+    def _larger(self, size: IntColumn) -> tuple[NDArray[np.bool_], IntColumn]:
+        """Whether a larger free entry fits, and the smallest of those."""
+        need = size[:, None]
+        fits = self.free & (self.size >= need) & (self.size <= _MATCH_RANGE * need)
+        candidates = np.where(fits, self.size, np.iinfo(np.int64).max)
+        return np.asarray(fits.any(axis=1)), np.asarray(candidates.argmin(axis=1))
+
+    def _smaller(self, size: IntColumn) -> NDArray[np.bool_]:
+        """The free entries that a buffer grows over: the largest smaller one, or all small ones."""
+        usable = np.where(self.free & (self.size < size[:, None]), self.size, 0)
+        largest = usable.argmax(axis=1)
+        alone = usable[self._rows, largest] * _MATCH_RANGE >= size
+        only = np.zeros_like(self.free)
+        only[self._rows, largest] = alone
+        return np.asarray(np.where(alone[:, None], only, usable > 0))
