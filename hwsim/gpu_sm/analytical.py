@@ -88,21 +88,21 @@ def _combined(
     """Blocks' main parts, then their epilogues as far as other blocks do not hide them."""
     model = chip.model
     p = np.where(costs.straight, model.unit_exponent_straight, model.unit_exponent)
-    zero = np.zeros(len(path_us))
-    main = _norm([us - epilogue_us.get(u, zero) for u, us in unit_us.items()], p)
-    main = _norm([main, path_us], np.full(len(p), model.path_exponent))
+    slow = _slowdown(chip, unit_us)
+    units = {u: us if u in _CHIP_WIDE else us * slow for u, us in unit_us.items()}
+    last = {u: us if u in _CHIP_WIDE else us * slow for u, us in epilogue_us.items()}
+    main = _norm([us - last.get(u, np.zeros(len(p))) for u, us in units.items()], p)
+    main = _norm([main, path_us * slow], np.full(len(p), model.path_exponent))
     hidden = 1 + model.epilogue_overlap * (costs.occupancy.blocks_sm - 1)
-    total = _norm([main, _norm(list(epilogue_us.values()), p)], hidden)
-    total = np.maximum.reduce([total, *unit_us.values()])
-    return total + _throttled(total, chip, unit_us)
+    total = _norm([main, _norm(list(last.values()), p)], hidden)
+    return np.asarray(np.maximum.reduce([total, *units.values()]))
 
 
-def _throttled(total: Floats, chip: GpuChip, unit_us: dict[str, Floats]) -> Floats:
-    """Microseconds that the power limit adds: busy SMs and long kernels lower the clock."""
-    busy = np.maximum.reduce([us for unit, us in unit_us.items() if unit not in _CHIP_WIDE])
-    loss = (1 - chip.sustained_share) * total / (total + 1e3 * chip.throttle_ms)
-    share = 1 - loss * np.minimum(busy / np.maximum(total, 1e-30), 1)
-    return np.asarray(busy * (1 / share - 1))
+def _slowdown(chip: GpuChip, unit_us: dict[str, Floats]) -> Floats:
+    """Factor by which the power limit stretches the SMs' time: long arithmetic lowers the clock."""
+    busy_ms = np.maximum.reduce([unit_us[unit] for unit in ("fma", "tensor", "lsu")]) / 1e3
+    loss = (1 - chip.sustained_share) * busy_ms / (busy_ms + chip.throttle_ms)
+    return np.asarray(1 / (1 - loss))
 
 
 def _norm(parts: list[Floats], p: Floats) -> Floats:

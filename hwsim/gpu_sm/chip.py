@@ -46,15 +46,15 @@ class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One NVIDIA GPU.  Rates "an SM a clock" are per streaming multiprocessor and SM clock.
 
     ``clock_mhz`` is the clock of a short kernel, ``sustained_share`` the share of it that the power
-    limit leaves to a long one with busy SMs, ``throttle_ms`` the kernel length at which half of the
-    loss has come.  Latencies are in SM clocks.
+    limit leaves to long arithmetic, ``throttle_ms`` the busy time at which half of the loss has
+    come.  Latencies are in SM clocks.
     """
 
     backend: Literal["gpu_sm"]
     compute_capability: Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d$")]
     sms: PositiveInt
     clock_mhz: Annotated[float, msgspec.Meta(ge=100, le=5000)]
-    sustained_share: Annotated[float, msgspec.Meta(ge=0.5, le=1)]
+    sustained_share: Efficiency
     throttle_ms: Positive
 
     max_threads_block: PositiveInt
@@ -66,6 +66,7 @@ class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     shared_reserve_bytes: Annotated[int, msgspec.Meta(ge=0)]  # kept by the driver for each block
     shared_unit_bytes: PositiveInt
     l1_shared_kib: PositiveInt  # the SRAM that L1 and shared memory divide
+    carveout_min_kib: Annotated[int, msgspec.Meta(ge=0)]  # of it, what L1 never gets
     l2_kib: PositiveInt
     dram_gib: Positive
 

@@ -22,7 +22,9 @@ from hwsim.table import KernelTable
 Floats = NDArray[np.float64]
 
 LOADS = tuple(s for s in GPU_STREAMS if "_global_" in s)
-_DRIFT = 8.0  # iterations between the first and the last warp of a block
+_L1_STREAMS = 0.5  # share of L1 that one stream finds: writes and other streams take sets too
+_L1_LEAST_BYTES = 28 * 1024.0  # left at the largest carve-out of any generation
+_DRIFT = 4.0  # iterations between the first and the last warp of a block
 STORES = tuple(s for s in GPU_STREAMS if s.endswith("_global"))
 
 
@@ -113,8 +115,9 @@ def _l1_fit(
         sparse = access[stream].lines * LINE_BYTES / (access[stream].sectors * SECTOR_BYTES)
         window += _block_bytes(table, stream) * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
     window *= np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared
-    l1 = chip.l1_shared_kib * 1024.0
-    free = np.maximum(l1 - occupancy.blocks_unshared * _f(table, "shared_bytes"), l1 / 16)
+    l1 = (chip.l1_shared_kib - chip.carveout_min_kib) * _L1_STREAMS * 1024.0
+    shared = occupancy.blocks_unshared * _f(table, "shared_bytes")
+    free = np.maximum(l1 - shared, _L1_LEAST_BYTES)
     return kept(window, free)
 
 
