@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwsim.ascend_cube.chip import AscendChip
-from hwsim.ascend_cube.costs import Costs, Transfer, costs_of
+from hwsim.ascend_cube.costs import Costs, costs_of
 from hwsim.ascend_cube.limits import limits, timeout
 from hwsim.ascend_cube.placement import column
 from hwsim.chip import Chip
@@ -37,10 +37,8 @@ def simulate(table: KernelTable, chip: Chip) -> SimResult:
     with np.errstate(over="ignore"):  # sizes beyond float64 end as a time-out
         costs = costs_of(table, chip)
         phases = _phases(table, costs)
-        core_us = costs.where.rounds * (chip.core_start_us + phases.block_us)
-        hbm_us = costs.traffic.hbm_bytes / (chip.hbm_gb_per_s * 1e3)
-        latency_us = chip.launch_us + np.maximum(core_us, chip.core_start_us + hbm_us)
-    return _result(table, chip, costs, phases, core_us, hbm_us, latency_us)
+        latency_us = costs.kernel_us(phases.block_us)
+    return _result(table, chip, costs, phases, latency_us)
 
 
 @dataclass(frozen=True)
@@ -71,18 +69,16 @@ def _cube(table: KernelTable, costs: Costs) -> tuple[FloatColumn, dict[str, Floa
     steps = np.maximum(costs.mmad_count, 1)
     loads = np.maximum(np.maximum(t["a_gm_l1"].count, t["b_gm_l1"].count), 1)
     tiles = np.maximum(column(table, "out_tiles"), 1)
-    mte1_us = (t["a_l1_l0a"].total_us + t["b_l1_l0b"].total_us) / steps
-    b0 = np.maximum(np.minimum(column(table, "l0a_buffers"), column(table, "l0b_buffers")), 1)
-    mac_us = _fed_mac(costs, mte1_us, b0)
-    step_us = np.maximum(np.maximum(mte1_us, mac_us), (mte1_us + mac_us) / b0)
+    a0_us, b0_us = t["a_l1_l0a"].total_us / steps, t["b_l1_l0b"].total_us / steps
+    mac_us, step_us = _step(table, costs, a0_us, b0_us)
     feed_us = step_us * steps / loads
-    held_us = feed_us - step_us + mte1_us
-    mte2_us = _with_latency(t["a_gm_l1"], loads) + _with_latency(t["b_gm_l1"], loads)
-    b1 = np.maximum(column(table, "l1_buffers"), 1)
-    load_us = np.maximum(np.maximum(mte2_us, feed_us), (mte2_us + held_us) / b1)
-    fill_us = mte2_us + feed_us - step_us + mte1_us + mac_us
-    fix_us = _with_latency(t["c_l0c_gm"], tiles)
-    exposed = _exposed_fix(table, fix_us, load_us, feed_us, mte2_us, loads / tiles, b1)
+    mte2_us = (t["a_gm_l1"].total_us + t["b_gm_l1"].total_us) / loads
+    reuse_us = _l1_reuse(table, costs, step_us, a0_us, b0_us) / loads
+    load_us = np.maximum(np.maximum(mte2_us, feed_us), reuse_us)
+    arrive_us = np.maximum(t["a_gm_l1"].hidden_us, t["b_gm_l1"].hidden_us)
+    fill_us = mte2_us + arrive_us + feed_us - step_us + a0_us + b0_us + mac_us
+    fix_us = t["c_l0c_gm"].total_us / tiles
+    exposed = _exposed_fix(table, fix_us, load_us, feed_us, mte2_us, loads / tiles)
     loop_us = (loads - 1) * load_us + (tiles - 1) * exposed
     many = column(table, "l0c_buffers") > 1
     loop_us = np.where(many, np.maximum(loop_us, (tiles - 1) * fix_us), loop_us)
@@ -90,24 +86,45 @@ def _cube(table: KernelTable, costs: Costs) -> tuple[FloatColumn, dict[str, Floa
     starved = np.where(load_us > feed_us, loads, 0.0)
     mac = np.minimum(mac_us * steps + starved * (costs.mmad_cold_us - mac_us), load_us * loads)
     mac = np.where(costs.where.cube, mac, 0.0)
-    return total, {
-        "mac": mac,
-        "mte1": mte1_us * steps,
-        "mte2": mte2_us * loads,
-        "fix": fix_us * tiles,
-    }
+    mte1_us = (a0_us + b0_us) * steps
+    return total, {"mac": mac, "mte1": mte1_us, "mte2": mte2_us * loads, "fix": fix_us * tiles}
 
 
-def _fed_mac(costs: Costs, mte1_us: FloatColumn, b0: FloatColumn) -> FloatColumn:
-    """One MMAD while L1 is full: cold behind a single L0 buffer or a slower MTE1, else warm."""
+def _step(
+    table: KernelTable, costs: Costs, a0_us: FloatColumn, b0_us: FloatColumn
+) -> tuple[FloatColumn, FloatColumn]:
+    """``(mac_us, step_us)``: one MMAD, and its period while L1 is full.
+
+    MTE1 brings A, then B.  With one L0A both wait for the MMAD before; with one L0B only B does.
+    The cube is cold behind a single buffer or a slower MTE1, else warm.
+    """
+    one_a, one_b = column(table, "l0a_buffers") <= 1, column(table, "l0b_buffers") <= 1
+    mte1_us = a0_us + b0_us
     overlapped = np.clip(mte1_us, costs.mmad_us, costs.mmad_cold_us)
-    mac_us = np.where(b0 > 1, overlapped, costs.mmad_cold_us)
-    return np.where(costs.mmad_count > 0, mac_us, 0.0)
+    mac_us = np.where(one_a | one_b, costs.mmad_cold_us, overlapped)
+    mac_us = np.where(costs.mmad_count > 0, mac_us, 0.0)
+    waits_us = np.where(one_a, mte1_us + mac_us, np.where(one_b, b0_us + mac_us, 0.0))
+    return mac_us, np.maximum(np.maximum(mte1_us, mac_us), waits_us)
 
 
-def _with_latency(transfer: Transfer, stages: FloatColumn) -> FloatColumn:
-    """Mean time of a stream in one of ``stages`` stages, its waited-for latency included."""
-    return np.asarray(transfer.count * (transfer.busy_us + transfer.latency_us) / stages)
+def _l1_reuse(
+    table: KernelTable, costs: Costs, step_us: FloatColumn, a0_us: FloatColumn, b0_us: FloatColumn
+) -> FloatColumn:
+    """Least time of a block's loop for its L1 slots to be filled and read in turn.
+
+    A slot is taken from the start of its load until MTE1 has read it for the last MMAD.  Loads of A
+    and B that alternate wait for each other, and with one slot they always do.
+    """
+    a, b = costs.transfers["a_gm_l1"], costs.transfers["b_gm_l1"]
+    steps, slots = np.maximum(costs.mmad_count, 1), column(table, "l1_buffers")
+    loads = np.maximum(np.maximum(a.count, b.count), 1)
+    arrive_us = np.maximum(a.hidden_us, b.hidden_us)
+    both = a.total_us + b.total_us + loads * (arrive_us + a0_us + b0_us - step_us) + steps * step_us
+    a_alone = a.count * (a.held_us + a.hidden_us + a0_us - step_us) + steps * step_us
+    b_alone = b.count * (b.held_us + b.hidden_us + b0_us - step_us) + steps * step_us
+    apart = np.maximum(np.where(a.count > 0, a_alone, 0), np.where(b.count > 0, b_alone, 0))
+    together = (slots <= 1) | (a.count == b.count)
+    return np.where(together, both, apart) / np.maximum(slots, 1)
 
 
 def _exposed_fix(
@@ -117,7 +134,6 @@ def _exposed_fix(
     feed_us: FloatColumn,
     mte2_us: FloatColumn,
     loads_of_tile: FloatColumn,
-    b1: FloatColumn,
 ) -> FloatColumn:
     """What the fixpipe of one tile adds to a block whose only L0C buffer it drains.
 
@@ -125,7 +141,8 @@ def _exposed_fix(
     gaps that it had anyway.
     """
     gap = np.maximum(load_us - feed_us, 0)
-    absorbed = np.minimum((b1 - 1) * mte2_us + gap, loads_of_tile * gap)
+    free = np.maximum(column(table, "l1_buffers") - 1, 0)
+    absorbed = np.minimum(free * mte2_us + gap, loads_of_tile * gap)
     exposed = np.maximum(fix_us - absorbed, 0)
     return np.where(column(table, "l0c_buffers") > 1, 0.0, exposed)
 
@@ -133,14 +150,13 @@ def _exposed_fix(
 def _vector(table: KernelTable, costs: Costs) -> tuple[FloatColumn, dict[str, FloatColumn]]:
     """Time of one vector core for its share of a block, and of its pipes."""
     x, c = costs.transfers["x_gm_ub"], costs.transfers["c_ub_gm"]
-    stages = np.maximum(np.maximum(x.count, c.count), 1)
-    read_us = _with_latency(x, stages)
-    write_us = _with_latency(c, stages)
+    stages = np.maximum(costs.vector_stages, 1)
+    read_us, write_us = x.total_us / stages, c.total_us / stages
     vec_us = costs.vector_count * costs.vector_us / stages
     b = np.maximum(column(table, "ub_buffers"), 1)
-    pairs = np.maximum(read_us + vec_us, vec_us + write_us) / b
+    pairs = np.maximum(read_us + x.hidden_us + vec_us, vec_us + write_us) / b
     period = np.maximum(np.maximum(read_us, vec_us), np.maximum(write_us, pairs))
-    total = (stages - 1) * period + read_us + vec_us + write_us
+    total = (stages - 1) * period + read_us + x.hidden_us + vec_us + write_us
     pipes = {"vec": vec_us * stages, "mte2": read_us * stages, "mte3": write_us * stages}
     return total, pipes
 
@@ -150,8 +166,6 @@ def _result(
     chip: AscendChip,
     costs: Costs,
     phases: Phases,
-    core_us: FloatColumn,
-    hbm_us: FloatColumn,
     latency_us: FloatColumn,
 ) -> SimResult:
     latency_us = np.nan_to_num(latency_us, nan=np.inf, posinf=np.inf)
@@ -159,7 +173,7 @@ def _result(
     failure, failed = first_exceeded(checks, len(table))
     rounds = costs.where.rounds
     times = [rounds * phases.pipes[p] for p in PIPES]
-    times += [hbm_us, chip.launch_us + rounds * chip.core_start_us]
+    times += [costs.hbm_us, chip.launch_us + rounds * chip.core_start_us]
     bottleneck = np.argmax(np.nan_to_num(np.stack(times), nan=0.0), axis=0).astype(np.int64)
     bottleneck[failure > 0] = BOTTLENECKS.index("capacity")
     return SimResult(
@@ -169,7 +183,7 @@ def _result(
         limits=checks,
         bottleneck=bottleneck,
         bottleneck_names=BOTTLENECKS,
-        counters=_counters(table, chip, costs, phases, core_us, latency_us),
+        counters=_counters(table, chip, costs, phases, latency_us),
     )
 
 
@@ -178,7 +192,6 @@ def _counters(
     chip: AscendChip,
     costs: Costs,
     phases: Phases,
-    core_us: FloatColumn,
     latency_us: FloatColumn,
 ) -> dict[str, FloatColumn]:
     where = costs.where
@@ -191,7 +204,7 @@ def _counters(
     chip_us = peak_us * where.blocks * where.work_share / chip.cube_cores
     return {
         **{f"{p}_us": phases.pipes[p] * per_core for p in PIPES},
-        "core_us": core_us,
+        "core_us": where.rounds * (costs.start_us + phases.block_us),
         "hbm_bytes": costs.traffic.hbm_bytes,
         "l2_bytes": costs.traffic.l2_bytes,
         "l2_hit_rate": costs.traffic.l2_hit_rate,

@@ -34,24 +34,38 @@ class Transfer:
     """A stream of one core: ``count`` transfers in its life, each ``(n,)``.
 
     One transfer occupies its mover for ``busy_us``; its data is there ``latency_us`` later.
+    ``waited`` is 1 where the mover waits for that, having only one buffer to fill, else 0.
     """
 
     count: FloatColumn
     busy_us: FloatColumn
     latency_us: FloatColumn
+    waited: FloatColumn
+
+    @property
+    def held_us(self) -> FloatColumn:
+        """Time of one transfer on its mover, ``(n,)``."""
+        return np.asarray(self.busy_us + self.latency_us * self.waited)
+
+    @property
+    def hidden_us(self) -> FloatColumn:
+        """What the first user waits for beyond ``held_us``, ``(n,)``."""
+        return np.asarray(self.latency_us * (1 - self.waited))
 
     @property
     def total_us(self) -> FloatColumn:
-        """Time that the stream occupies the mover, ``(n,)``."""
-        return np.asarray(self.count * self.busy_us)
+        """Time that the stream holds the mover, ``(n,)``."""
+        return np.asarray(self.count * self.held_us)
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs of a full block on its core, all columns ``(n,)`` in microseconds.
+    """Costs of a full block on its core, all columns ``(n,)``, times in microseconds.
 
-    ``mmad_us`` is one MMAD right behind another, ``mmad_cold_us`` one that found the cube idle.
-    ``vector_us`` is one pass, of ``vector_count``; ``scalar_us`` all of the scalar unit's work.
+    ``start_us`` is the fixed cost of a block, ``hbm_us`` the time in which the HBM can serve the
+    whole kernel.  ``mmad_us`` is one MMAD right behind another, ``mmad_cold_us`` one that found the
+    cube idle.  ``vector_us`` is one pass of ``vector_count``, which go through UB in
+    ``vector_stages``; ``scalar_us`` is all of the scalar unit's work.
     """
 
     where: Placement
@@ -62,7 +76,16 @@ class Costs:
     mmad_cold_us: FloatColumn
     vector_count: FloatColumn
     vector_us: FloatColumn
+    vector_stages: FloatColumn
     scalar_us: FloatColumn
+    launch_us: float
+    start_us: float
+    hbm_us: FloatColumn
+
+    def kernel_us(self, block_us: FloatColumn) -> FloatColumn:
+        """Latency of the kernel from the time of one full block, ``(n,)``."""
+        core_us = self.where.rounds * (self.start_us + block_us)
+        return np.asarray(self.launch_us + np.maximum(core_us, self.start_us + self.hbm_us))
 
 
 def costs_of(table: KernelTable, chip: AscendChip) -> Costs:
@@ -85,7 +108,11 @@ def costs_of(table: KernelTable, chip: AscendChip) -> Costs:
         mmad_cold_us=(blocks + chip.mmad_startup_cycles) * us,
         vector_count=passes,
         vector_us=np.where(passes > 0, vector_cycles / np.maximum(passes, 1e-300), 0.0) * us,
+        vector_stages=_stages(table, where, transfers["x_gm_ub"], transfers["c_ub_gm"], passes),
         scalar_us=np.asarray(issued * chip.scalar_issue_cycles * us),
+        launch_us=chip.launch_us,
+        start_us=chip.core_start_us,
+        hbm_us=flow.hbm_bytes / (chip.hbm_gb_per_s * 1e3),
     )
 
 
@@ -102,13 +129,13 @@ def _transfer(
         rate = np.where(aligned, mover.bytes_per_cycle, mover.unaligned_bytes_per_cycle)
     busy = np.maximum(mover.startup_cycles + payload / rate, mover.min_cycles) * us
     buffers = column(table, f"{_BUFFER[stream]}_buffers") if stream in _BUFFER else None
-    waits = np.ones(len(table)) if buffers is None else np.where(buffers > 1, 0.0, 1.0)
+    waited = np.zeros(len(table)) if buffers is None else np.where(buffers > 1, 0.0, 1.0)
     if stream in flow.moved:
         busy = np.maximum(busy, _shared_us(table, chip, stream, where, flow))
-    latency = waits * (mover.latency_cycles + _miss_cycles(stream, flow, chip)) * us
+    latency = np.where(count > 0, mover.latency_cycles + _miss_cycles(stream, flow, chip), 0.0)
     if stream in ("x_gm_ub", "c_ub_gm"):
         count = count / where.vector_split
-    return Transfer(count, np.where(count > 0, busy, 0.0), latency)
+    return Transfer(count, np.where(count > 0, busy, 0.0), latency * us, waited)
 
 
 def _miss_cycles(stream: str, flow: Traffic, chip: AscendChip) -> FloatColumn | float:
@@ -172,6 +199,17 @@ def _vector(
     special = np.where(passes > 0, special / chip.special_elements_per_cycle, 0.0)
     cycles = instructions * each + special + passes * chip.vector_startup_cycles
     return instructions / where.vector_split, cycles / where.vector_split
+
+
+def _stages(
+    table: KernelTable, where: Placement, x: Transfer, c: Transfer, passes: FloatColumn
+) -> FloatColumn:
+    """Tiles that go through UB one after another: between the fewest and the most transfers."""
+    most = np.maximum(x.count, c.count)
+    fewest = np.where(np.minimum(x.count, c.count) > 0, np.minimum(x.count, c.count), most)
+    tiles = column(table, "out_tiles") * column(table, "k_steps") / where.vector_split
+    some = (most > 0) | (passes > 0)
+    return np.where(some, np.maximum(np.ceil(np.clip(tiles, fewest, most)), 1), 0.0)
 
 
 def _element_ops(table: KernelTable, where: Placement) -> FloatColumn:
