@@ -25,9 +25,11 @@ from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import block_costs
 from hwsim.mlu_sram.limits import limits, timeout
 from hwsim.mlu_sram.placement import place
-from hwsim.mlu_sram.program import Group, Program, Span, program_of, run_group
+from hwsim.mlu_sram.processes import Group, Recording, run_group
+from hwsim.mlu_sram.program import Program, program_of
 from hwsim.result import Failure, first_exceeded
 from hwsim.table import KernelTable
+from hwsim.timeline import Level, Span
 
 STEPS = 1024  # steps of a block that are simulated one by one
 _OUTPUTS = 6  # outputs after which a long block is taken to repeat itself
@@ -39,8 +41,9 @@ class DesResult:
 
     ``busy_us`` is the busy time of the busiest core's engines (``io``, ``mv``, ``core``) and of
     the chip's ``bus`` over the kernel; ``error_bound`` the relative bound on what shortening the
-    kernel can cost; ``timeline`` the spans of the simulated part of one full round.  For a kernel
-    that does not run ``latency_us`` is ``inf`` and ``failure`` says why.
+    kernel can cost; ``timeline`` and ``levels`` the engines' spans and the buffers in use in the
+    simulated part of the first round (see :mod:`hwsim.timeline`).  For a kernel that does not run
+    ``latency_us`` is ``inf`` and ``failure`` says why.
     """
 
     latency_us: float
@@ -48,6 +51,7 @@ class DesResult:
     busy_us: Mapping[str, float] = field(default_factory=dict)
     error_bound: float = 0.0
     timeline: tuple[Span, ...] = ()
+    levels: tuple[Level, ...] = ()
 
 
 def simulate_one(
@@ -73,7 +77,8 @@ def simulate_one(
         failure=Failure.ok,
         busy_us={name: sum(r.busy_us[name] * times for r, times in rounds) for name in names},
         error_bound=max(r.error_bound for r, _ in rounds),
-        timeline=rounds[0][0].timeline,
+        timeline=tuple(rounds[0][0].recording.spans),
+        levels=tuple(rounds[0][0].recording.levels),
     )
 
 
@@ -106,7 +111,7 @@ class _Round:
     latency_us: float
     busy_us: Mapping[str, float]
     error_bound: float
-    timeline: tuple[Span, ...]
+    recording: Recording
 
 
 def _round(
@@ -116,12 +121,13 @@ def _round(
     short = program.shortened(_OUTPUTS, steps)
     env = simpy.Environment()
     bus = Bus(env)
-    spans: list[Span] | None = [] if timeline else None
     ratio = chip.ddr_gbps / chip.cluster_ddr_gbps
-    runs = [run_group(env, bus, short, group, ratio, spans) for group in filling.groups]
+    recording = Recording() if timeline else None
+    runs = [run_group(env, bus, short, group, ratio, recording) for group in filling.groups]
     env.run()
     last = max(runs, key=lambda run: run.ends_us[-1])
-    return _extrapolated(program, short, last.ends_us, last.busy_us | {"bus": bus.busy_us}, spans)
+    busy_us = last.busy_us | {"bus": bus.busy_us}
+    return _extrapolated(program, short, last.ends_us, busy_us, recording or Recording())
 
 
 def _extrapolated(
@@ -129,7 +135,7 @@ def _extrapolated(
     short: Program,
     ends_us: list[float],
     busy_us: Mapping[str, float],
-    spans: list[Span] | None,
+    recording: Recording,
 ) -> _Round:
     """The round's time from that of its shortened program, with the bound on the difference."""
     left_out = program.outputs - short.outputs
@@ -143,4 +149,4 @@ def _extrapolated(
     if short.steps * scale < program.steps * (1 - 1e-9):
         engines = [busy[unit] for unit in ("io", "mv", "core")]
         error = max(error, sum(engines) - latency, latency - max(engines))
-    return _Round(latency, busy, error / latency if latency else 0.0, tuple(spans or ()))
+    return _Round(latency, busy, error / latency if latency else 0.0, recording)

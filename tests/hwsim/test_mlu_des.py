@@ -16,7 +16,8 @@ from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import block_costs
 from hwsim.mlu_sram.des import simulate_one
 from hwsim.mlu_sram.kernels import matmul_table
-from hwsim.mlu_sram.program import Group, program_of, run_group
+from hwsim.mlu_sram.processes import Group, run_group
+from hwsim.mlu_sram.program import program_of
 from hwsim.mlu_sram.tiles import MatmulTiles
 from hwsim.result import Failure
 from hwsim.table import KernelTable
@@ -89,6 +90,16 @@ def test_spans_of_an_engine_do_not_overlap(s4: MluChip) -> None:
         for unit in {unit for unit, *_ in spans}:
             mine = sorted((start, end) for u, _, start, end in spans if u == unit)
             assert all(end <= start + 1e-9 for (_, end), (start, _) in pairwise(mine))
+
+
+def test_buffers_are_never_over_filled(s4: MluChip) -> None:
+    table = random_kernels(10, seed=3)
+    for row in range(len(table)):
+        levels = simulate_one(table, row, s4, timeline=True).levels
+        assert levels
+        assert {value for _, _, value in levels} <= {0, 1, 2}
+        last = {name: value for name, _, value in levels}
+        assert set(last.values()) == {0}
 
 
 def test_spilling_is_a_cliff_here_too(s4: MluChip) -> None:
