@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.table import KernelTable
-from pruner.scopes import Scope, footprint, scopes_of
+from pruner.scopes import footprint, scopes_of
 from pruner.task import Axis, Meaning, Quantity, Role, Task, Term
 from pruner.task import Decision as TaskDecision
 from tuner.decisions import Decision, IntMatrix
