@@ -157,10 +157,9 @@ class Radix:
         high = {d: c // by for d, c in terms.items() if d not in low}
         if min(low.values(), default=0) >= 0 and rest + self.top(low) < by:
             return Form(quotient, high), Form(rest, low)
-        return (
-            Form(0, {}, (Quasi(terms, by, 0, 1),)),
-            Form(0, {}, (Quasi(terms, 1, by, 1),)),
-        )
+        # Whole multiples leave the quotient, as TVM's simplifier would have it or not.
+        quasi = Quasi(low, by, 0, 1), Quasi(low, 1, by, 1)
+        return Form(0, high, quasi[:1]), Form(0, {}, quasi[1:])
 
     def _cut_across(self, low: Terms, by: int) -> None:
         """Cut the digit that straddles a multiple of ``by``, where it can be cut evenly."""
@@ -175,16 +174,23 @@ class Radix:
                 self.cut(name, size)
 
     def _divide_quasi(self, form: Form, by: int) -> tuple[Form, Form]:
-        alone = len(form.quasi) == 1 and not form.const and not any(form.terms.values())
-        if alone and form.quasi[0].scale == 1:
-            q = form.quasi[0]
+        q = form.quasi[0]
+        if len(form.quasi) == 1 and not form.const and q.scale == 1:
             if q.mod == 0:
-                return _quasi(q.terms, q.div * by, 0), _quasi(q.terms, q.div, by)
+                return self._divide_quotient(q, form.terms, by)
+            if any(form.terms.values()):
+                raise Unsupported(f"quotient by {by} of a sum with a remainder")
             if q.mod % by == 0:
                 return _quasi(q.terms, q.div * by, q.mod // by), _quasi(q.terms, q.div, by)
             if q.mod <= by:
                 return Form(), form
         raise Unsupported(f"quotient by {by} of a quasi-affine index")
+
+    def _divide_quotient(self, q: Quasi, beside: Mapping[str, int], by: int) -> tuple[Form, Form]:
+        """``x // div`` by ``by``, where ``x // div`` has been written as ``beside + q``."""
+        whole = Form(0, q.terms).plus(Form(0, beside).times(q.div)).terms
+        wrapped = {d: c for d, c in whole.items() if c % (q.div * by)}
+        return self.divide(Form(0, whole), q.div * by)[0], _quasi(wrapped, q.div, by)
 
 
 def _quasi(terms: Mapping[str, int], div: int, mod: int) -> Form:
