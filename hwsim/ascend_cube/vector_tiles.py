@@ -37,11 +37,12 @@ def elementwise_table(
     outputs: int = 1,
     simple_ops: int = 1,
     special_ops: int = 0,
+    vectorised: bool = True,
 ) -> KernelTable:
     """One row: ``outputs`` tensors of ``elements`` from ``inputs`` others of the same size.
 
     Each element takes ``simple_ops`` additions or the like and ``special_ops`` exponentials or the
-    like.  With no output it is a pure read.
+    like.  With no output it is a pure read.  What is not ``vectorised`` the scalar unit does.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def elementwise_table(
         x_gm_ub_bytes=tile_bytes,
         x_gm_ub_run_bytes=run_bytes,
         x_gm_ub_unique_bytes=float(inputs * elements * width),
-        vec_count=ops * tiles,
+        vec_count=ops * tiles if vectorised else 0,
         vec_bytes=tile_bytes,
         vec_run_bytes=tile_bytes,
         c_ub_gm_count=outputs * tiles,
