@@ -34,7 +34,7 @@ def columns(kernel: Kernel) -> Columns:
         "acc_regs": accumulators,
         "operand_regs": _operands(kernel, accumulators),
         "barriers": barriers(kernel, threads),
-        "tensor_core": np.full(kernel.n, _on_tensor_cores(kernel), dtype=np.int64),
+        "tensor_core": np.full(kernel.n, kernel.on_tensor_cores, dtype=np.int64),
         "ramp_lanes": moved.ramp_lanes,
     }
     out["code_macs"] = _straight_line(kernel)
@@ -51,11 +51,7 @@ def thread_count(kernel: Kernel) -> IntColumn:
     for s in kernel.statements:
         widest = np.maximum(widest, extents(threads_of(s), kernel.n))
         bound |= any(d.kind == "threadIdx.x" for d in s.digits)
-    return widest * WARP if _on_tensor_cores(kernel) and not bound else widest
-
-
-def _on_tensor_cores(kernel: Kernel) -> bool:
-    return any(s.intrin is not None for s in kernel.statements)
+    return widest * WARP if kernel.on_tensor_cores and not bound else widest
 
 
 def _buffers(kernel: Kernel, *scopes: str) -> list[Buffer]:
@@ -119,7 +115,7 @@ def _copies(kernel: Kernel, buffer: Buffer) -> NDArray[np.float64]:
 def _operands(kernel: Kernel, accumulators: IntColumn) -> IntColumn:
     """Registers of operand fragments, or of the operands that the register tile keeps live."""
     fragments = sum((_size(kernel, b) for b in _buffers(kernel, *_FRAGMENTS)), np.zeros(kernel.n))
-    if _on_tensor_cores(kernel):
+    if kernel.on_tensor_cores:
         return np.ceil(fragments / WARP / REGISTER_BYTES).astype(np.int64)
     return register_tile(kernel, kernel.main, accumulators).operand_registers
 

@@ -74,25 +74,27 @@ def _cooperative(kernel: Kernel, s: Statement, threads: IntColumn) -> tuple[Move
     if inward:
         steps = _spread(kernel, inner, sides[1], lanes)
         spread |= {f"store_{k}": v for k, v in steps.items() if k.startswith("stride")}
-    apart = [_apart(side, threads, lanes, size) for side in sides]
+    strided = [_strided(kernel, side, threads, lanes, size) for side in sides]
     movement = _movement(
         kernel, s, stream + _level(kernel, s.write), outer, tile, count, times * size, spread
     )
-    return movement, np.where(apart[0] | apart[1], lanes, 0)
+    return movement, np.where(strided[0] | strided[1], lanes, 0)
 
 
-def _apart(
-    side: Walk, threads: IntColumn, lanes: IntColumn, size: IntColumn
+def _strided(
+    kernel: Kernel, side: Walk, threads: IntColumn, lanes: IntColumn, size: IntColumn
 ) -> NDArray[np.bool_]:
     """Whether TVM's verifier sees a vector access whose lanes are no neighbours in memory.
 
-    It looks at an index of the form ``Ramp(base, stride, lanes)`` with a stride other than 1.  The
-    index has that form where lanes stay inside one run, and where each step of all threads covers
-    whole runs (or is the only one): else a ``% run`` remains, which the verifier lets pass.
+    It looks at indices of the form ``Ramp(base, stride, lanes)`` with a stride other than 1.  An
+    index into a tile of several runs, ``(step * T + y * X + x) * lanes % run`` over the threads
+    ``T`` = (y, x) of a block, only gets that form where at most one of the three terms is left in
+    the modulus or where they fill a run exactly; otherwise the verifier lets it pass.
     """
-    step = threads * lanes
-    ramp = (side.run % lanes == 0) & ((step % side.run == 0) | (step >= size))
-    return np.asarray((lanes > 1) & ramp & (side.step1 != 1))
+    warp_rows = kernel.on_tensor_cores
+    fast = np.minimum(threads, WARP) if warp_rows else threads
+    simple = (fast * lanes % side.run == 0) | (threads * lanes == side.run) | (side.run >= size)
+    return np.asarray((lanes > 1) & (side.run % lanes == 0) & simple & (side.step1 != 1))
 
 
 def _fragments(kernel: Kernel, s: Statement, threads: IntColumn) -> Iterator[Movement]:

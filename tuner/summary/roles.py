@@ -47,6 +47,11 @@ class Kernel:
         return self.statements[max(range(len(self.statements)), key=weight)]
 
     @cached_property
+    def on_tensor_cores(self) -> bool:
+        """Whether a statement is a call of a tensor intrinsic."""
+        return any(s.intrin is not None for s in self.statements)
+
+    @cached_property
     def operands(self) -> Mapping[str, str]:
         """Buffer name -> ``"a"`` or ``"b"``: what the MAC reads, and what those are copied from."""
         labels: dict[str, str] = {}
