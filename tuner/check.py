@@ -68,7 +68,7 @@ def check_schedule(sch: Any, workload: Workload, seed: int) -> CheckReport:
         found, clean = _run(serial(_program(sch, workload)), inputs, expected)
     except Exception as error:  # TVM raises many kinds; all mean that the program is no good
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        return CheckReport(workload.spec, seed, np.inf, 0.0, f"does not build: {lines[-1]}")
+        return CheckReport(workload.spec, seed, np.inf, 0.0, f"does not build or run: {lines[-1]}")
     return _compare(workload, seed, expected, found, clean)
 
 
@@ -106,11 +106,12 @@ def serial(mod: Any) -> Any:
 
 
 def _program(sch: Any, workload: Workload) -> Any:
+    """The scheduled program, replayed without its postprocs where it has any."""
+    if sch.trace is None or all(i.kind.name != "EnterPostproc" for i in sch.trace.insts):
+        return sch.mod
     from tvm import IRModule
     from tvm.s_tir import Schedule
 
-    if sch.trace is None:
-        return sch.mod
     fresh = Schedule(IRModule({"main": workload.prim_func()}))
     sch.trace.apply_to_schedule(fresh, remove_postproc=True)
     return fresh.mod
@@ -146,7 +147,7 @@ def _run(
     """``(output, guard zones untouched)`` of the program on the CPU."""
     import tvm
 
-    function = tvm.build(mod, target=_cpu())
+    function = tvm.compile(mod, target=_cpu())
     zone = np.full(like.nbytes + 2 * GUARD_BYTES + _ALIGN, 0x5A, np.uint8)
     start = GUARD_BYTES + -(zone.ctypes.data + GUARD_BYTES) % _ALIGN
     end = start + like.nbytes

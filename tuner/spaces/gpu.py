@@ -15,6 +15,7 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.target import Target
 
 from hwsim.gpu_sm.chip import WARP, GpuChip
+from tuner.spaces.fast_script import load_tvm_intrinsics
 
 
 def target(chip: GpuChip) -> Target:
@@ -41,6 +42,7 @@ def space_generator(dtype: str, chip: GpuChip) -> Any:
 
 def sketches(sch: Schedule, dtype: str, chip: GpuChip) -> list[Schedule]:
     """The sketches that TVM's rules make of the program."""
+    load_tvm_intrinsics()
     context = ms.TuneContext(
         sch.mod,
         target=target(chip),
@@ -62,5 +64,6 @@ def postprocs(chip: GpuChip) -> list[Any]:
 
 @cache
 def _context(of: Target) -> Any:
+    load_tvm_intrinsics()
     space = ms.space_generator.PostOrderApply()
     return ms.TuneContext(IRModule(), target=of, space_generator=space, num_threads=1)

@@ -13,6 +13,8 @@ from typing import Any
 from tvm.s_tir import TensorIntrin
 from tvm.script import tirx as T
 
+from tuner.spaces.fast_script import bare_stack
+
 ANNOTATION = "prunelab.intrin"
 
 
@@ -39,8 +41,9 @@ class MatrixUnit:
 @cache
 def register(unit: MatrixUnit) -> Any:
     """Register the intrinsic of ``unit`` with TVM; its description, a PrimFunc."""
-    description = matmul_loops(unit)
-    TensorIntrin.register(unit.name, description, matmul_loops(unit, strided=True), override=True)
+    with bare_stack():
+        description, loops = matmul_loops(unit), matmul_loops(unit, strided=True)
+    TensorIntrin.register(unit.name, description, loops, override=True)
     return description
 
 
