@@ -78,7 +78,7 @@ def _cube(table: KernelTable, costs: Costs) -> tuple[FloatColumn, dict[str, Floa
     arrive_us = np.maximum(t["a_gm_l1"].hidden_us, t["b_gm_l1"].hidden_us)
     fill_us = mte2_us + arrive_us + feed_us - step_us + a0_us + b0_us + mac_us
     fix_us = t["c_l0c_gm"].total_us / tiles
-    exposed = _exposed_fix(table, fix_us, load_us, feed_us, mte2_us, loads / tiles)
+    exposed = _exposed_fix(table, fix_us, load_us - feed_us, loads / tiles)
     loop_us = (loads - 1) * load_us + (tiles - 1) * exposed
     many = column(table, "l0c_buffers") > 1
     loop_us = np.where(many, np.maximum(loop_us, (tiles - 1) * fix_us), loop_us)
@@ -128,22 +128,15 @@ def _l1_reuse(
 
 
 def _exposed_fix(
-    table: KernelTable,
-    fix_us: FloatColumn,
-    load_us: FloatColumn,
-    feed_us: FloatColumn,
-    mte2_us: FloatColumn,
-    loads_of_tile: FloatColumn,
+    table: KernelTable, fix_us: FloatColumn, gap_us: FloatColumn, loads_of_tile: FloatColumn
 ) -> FloatColumn:
     """What the fixpipe of one tile adds to a block whose only L0C buffer it drains.
 
-    Loading goes on meanwhile until the free L1 buffers are full, and the cube catches up in the
-    gaps that it had anyway.
+    L1 goes on filling meanwhile while it has free slots, and the cube catches up in the gaps of a
+    load, ``gap_us`` each, in which it would have waited anyway.
     """
-    gap = np.maximum(load_us - feed_us, 0)
-    free = np.maximum(column(table, "l1_buffers") - 1, 0)
-    absorbed = np.minimum(free * mte2_us + gap, loads_of_tile * gap)
-    exposed = np.maximum(fix_us - absorbed, 0)
+    gaps = np.minimum(np.maximum(column(table, "l1_buffers"), 1), loads_of_tile)
+    exposed = np.maximum(fix_us - gaps * gap_us, 0)
     return np.where(column(table, "l0c_buffers") > 1, 0.0, exposed)
 
 

@@ -7,23 +7,27 @@ with fewer tiles and fewer MMADs a tile at two lengths each, and continued bilin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.ascend_cube.costs import costs_of
 from hwsim.ascend_cube.limits import limits, timeout
-from hwsim.ascend_cube.pipes import Span
-from hwsim.ascend_cube.program import Program, program_of, run_block
+from hwsim.ascend_cube.program import Program, Run, program_of, run_block
 from hwsim.result import Failure, first_exceeded
 from hwsim.table import KernelTable
+from hwsim.timeline import Level, Span
 
 FULL_STEPS = 1024  # a block of so many MMADs and vector stages is simulated whole
 _TILES = (3, 5)  # tiles of the shortened blocks
 _PERIODS = 8  # L1 stages of a shortened tile; the longer one has twice as many
 _MOST_STEPS = 256
+_L1_LOADS = ("a_gm_l1", "b_gm_l1")
+
+
+EXTRAPOLATION_BOUND = 0.05
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class DesResult:
     """What one kernel does.
 
     ``latency_us`` is ``inf`` for a failure.  ``busy_us`` is the busy time of each pipe in one
-    block.  ``timeline`` has spans ``(unit, name, start_us, end_us)`` of a block, of its shortened
+    block.  ``timeline`` has the spans and ``levels`` the slots in use of a block, of its shortened
     form where it was ``extrapolated``; the latency is then within :data:`EXTRAPOLATION_BOUND` of
     the full simulation.
     """
@@ -41,9 +45,12 @@ class DesResult:
     busy_us: Mapping[str, float] = field(default_factory=dict)
     extrapolated: bool = False
     timeline: tuple[Span, ...] = ()
+    levels: tuple[Level, ...] = ()
 
-
-EXTRAPOLATION_BOUND = 0.03
+    @property
+    def error_bound(self) -> float:
+        """Relative bound on what shortening the kernel can cost."""
+        return EXTRAPOLATION_BOUND if self.extrapolated else 0.0
 
 
 def simulate_one(
@@ -61,37 +68,48 @@ def simulate_one(
         return DesResult(np.inf, Failure(int(failure[0])))
     costs = costs_of(one, chip)
     program = program_of(one, costs, 0)
-    spans: list[Span] | None = [] if timeline else None
     whole = program.tiles * max(program.steps, 1) + program.stages <= full_steps
-    block_us, busy_us = run_block(program, spans) if whole else _continued(program, spans)
-    block_us = max(block_us, float(costs.scalar_us[0]))
-    latency_us = float(costs.kernel_us(np.array([block_us]))[0])
-    failure, _ = first_exceeded((timeout(np.array([latency_us]), chip),), 1)
-    if failure[0] != Failure.ok:
+    run = run_block(program) if whole else _continued(program)
+    block_us = np.maximum(run.block_us, costs.scalar_us)
+    latency_us = costs.kernel_us(block_us)
+    late, _ = first_exceeded((timeout(latency_us, chip),), 1)
+    if late[0] != Failure.ok:
         return DesResult(np.inf, Failure.timeout)
-    return DesResult(latency_us, Failure.ok, busy_us, not whole, tuple(spans or ()))
+    spans, levels = (run.spans, run.levels) if timeline else ((), ())
+    return DesResult(float(latency_us[0]), Failure.ok, run.busy_us, not whole, spans, levels)
 
 
-def _continued(program: Program, spans: list[Span] | None) -> tuple[float, dict[str, float]]:
+def _continued(program: Program) -> Run:
     """Block time and busy times, bilinear in tiles and steps, from up to four shortened blocks."""
-    tiles, steps = _lengths(program.tiles, *_TILES), _lengths(program.steps, *_step_pair(program))
-    grid = {
-        (t, s): run_block(
-            program.shortened(t, s), spans if (t, s) == (tiles[0], steps[0]) else None
-        )
+    tiles = _lengths(program.tiles, *_tile_pair(program))
+    steps = _lengths(program.steps, *_step_pair(program))
+    runs = {
+        (t, s): run_block(program.shortened(t, s))
         for t in dict.fromkeys(tiles)
         for s in dict.fromkeys(steps)
     }
-    names = grid[tiles[0], steps[0]][1]
 
-    def extend(values: Mapping[tuple[int, int], float]) -> float:
-        rows = [
-            _line(steps, values[t, steps[0]], values[t, steps[1]], program.steps) for t in tiles
-        ]
-        return _line(tiles, rows[0], rows[1], program.tiles)
+    def extend(of: Callable[[Run], float]) -> float:
+        low, high = ([of(runs[t, s]) for s in steps] for t in tiles)
+        ends = _line(steps, low, program.steps), _line(steps, high, program.steps)
+        return _line(tiles, ends, program.tiles)
 
-    busy = {name: extend({at: run[1][name] for at, run in grid.items()}) for name in names}
-    return extend({at: run[0] for at, run in grid.items()}), busy
+    first = runs[tiles[0], steps[0]]
+    busy = {name: extend(_busy_of(name)) for name in first.busy_us}
+    return replace(first, block_us=extend(lambda run: run.block_us), busy_us=busy)
+
+
+def _busy_of(pipe: str) -> Callable[[Run], float]:
+    return lambda run: run.busy_us[pipe]
+
+
+def _tile_pair(program: Program) -> tuple[int, int]:
+    """Whole periods of an operand that stays in L1 over several tiles."""
+    loads = min((program.loads[s].count for s in _L1_LOADS if program.loads), default=1.0)
+    period = round(program.tiles / max(loads, 1))
+    if period <= 1 or period * max(program.steps, 1) > _MOST_STEPS:
+        return _TILES
+    return 2 * period, 3 * period
 
 
 def _step_pair(program: Program) -> tuple[int, int]:
@@ -109,7 +127,7 @@ def _lengths(real: int, fewer: int, more: int) -> tuple[int, int]:
     return (fewer, more) if real > more else (real, real)
 
 
-def _line(at: tuple[int, int], low: float, high: float, to: int) -> float:
+def _line(at: tuple[int, int], values: Sequence[float], to: int) -> float:
     if at[0] == at[1]:
-        return low
-    return high + (high - low) / (at[1] - at[0]) * (to - at[1])
+        return values[0]
+    return values[1] + (values[1] - values[0]) / (at[1] - at[0]) * (to - at[1])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import simpy
 
 from hwsim.ascend_cube.costs import Costs
-from hwsim.ascend_cube.pipes import Flag, Pipe, Span, Task
+from hwsim.ascend_cube.pipes import Flag, Pipe, Task, levels
 from hwsim.table import KernelTable
+from hwsim.timeline import Level, Span
 
 CUBE_STREAMS = ("a_gm_l1", "b_gm_l1", "a_l1_l0a", "b_l1_l0b")
 _L1 = {"a_l1_l0a": "a_gm_l1", "b_l1_l0b": "b_gm_l1"}
@@ -102,30 +104,49 @@ def _of_stage(load: Load, stages: int) -> Load:
     return replace(load, count=stages, held_us=load.held_us * load.count / max(stages, 1))
 
 
-def run_block(program: Program, spans: list[Span] | None) -> tuple[float, dict[str, float]]:
-    """``(block_us, busy_us by pipe)`` of the program, event by event; spans are appended."""
+@dataclass(frozen=True)
+class Run:
+    """What the queues did: time of the block, busy times by pipe, spans, slots in use."""
+
+    block_us: float
+    busy_us: Mapping[str, float]
+    spans: tuple[Span, ...]
+    levels: tuple[Level, ...]
+
+
+def run_block(program: Program) -> Run:
+    """The program, event by event."""
     env = simpy.Environment()
     fixed = Flag(env)
     queues: dict[str, Iterator[Task]] = {}
+    feeds: dict[str, _Feed] = {}
     if program.steps:
-        queues |= _cube_queues(program, env, fixed)
+        total = program.tiles * program.steps
+        feeds = {
+            name: _Feed(env, load.merged(total), total) for name, load in program.loads.items()
+        }
+        queues |= _cube_queues(program, env, feeds, fixed)
     if program.stages:
         queues |= _vector_queues(program, env, fixed)
-    pipes = {name: Pipe(name, env, spans) for name in queues}
+    pipes = {name: Pipe(name, env) for name in queues}
     for name, tasks in queues.items():
         env.process(pipes[name].run(tasks))
     env.run()
-    return max(0.0, env.now), {name: pipe.busy_us for name, pipe in pipes.items()}
+    return Run(
+        block_us=env.now,
+        busy_us={name: pipe.busy_us for name, pipe in pipes.items()},
+        spans=tuple(span for pipe in pipes.values() for span in pipe.spans),
+        levels=tuple(u for name, f in feeds.items() for u in levels(name, f.taken, f.freed)),
+    )
 
 
 def _cube_queues(
-    program: Program, env: simpy.Environment, fixed: Flag
+    program: Program, env: simpy.Environment, feeds: Mapping[str, _Feed], fixed: Flag
 ) -> dict[str, Iterator[Task]]:
-    total = program.tiles * program.steps
-    feeds = {name: _Feed(env, load.merged(total), total) for name, load in program.loads.items()}
     made, drained = Flag(env), Flag(env)
+    total = program.tiles * program.steps
     return {
-        "mte2": _mte2(feeds, total),
+        "mte2": _mte2(feeds),
         "mte1": _mte1(feeds, total),
         "mac": _mac(program, feeds, made, drained),
         "fix": _fix(program, made, drained, fixed),
@@ -139,7 +160,7 @@ class _Feed:
         self.load = load
         self.count = max(1, round(load.count))
         self.total = total
-        self.ready, self.freed = Flag(env), Flag(env)
+        self.taken, self.ready, self.freed = Flag(env), Flag(env), Flag(env)
 
     def of(self, step: int) -> int:
         """Index of the transfer that serves MMAD ``step``."""
@@ -153,19 +174,33 @@ class _Feed:
         """Whether MMAD ``step`` is the last that its transfer serves."""
         return step + 1 == self.total or self.of(step) != self.of(step + 1)
 
+    def first(self, index: int) -> int:
+        """The first MMAD that transfer ``index`` serves."""
+        return -(-index * self.total // self.count)
+
+    def issue_order(self, rank: int) -> Iterator[tuple[int, int, int, int]]:
+        """``(step, first use, rank, index)`` of each transfer: ``step`` finds its slot free."""
+        for index in range(self.count if self.load.held_us > 0 else 0):
+            free = max(0, index - self.load.buffers + 1)
+            yield self.first(free), self.first(index), rank, index
+
     def slot(self, index: int) -> tuple[tuple[Flag, int], ...]:
         """What transfer ``index`` waits for to have a free slot."""
         need = index - self.load.buffers + 1
         return ((self.freed, need),) if need > 0 else ()
 
 
-def _mte2(feeds: Mapping[str, _Feed], total: int) -> Iterator[Task]:
-    for step in range(total):
-        for name in ("b_gm_l1", "a_gm_l1"):
-            feed = feeds[name]
-            if feed.starts(step) and feed.load.held_us > 0:
-                slot, load = feed.slot(feed.of(step)), feed.load
-                yield Task(name, load.held_us, slot, (feed.ready,), load.hidden_us)
+def _mte2(feeds: Mapping[str, _Feed]) -> Iterator[Task]:
+    """L1 loads in program order: each is issued as soon as its slot can be free, as prefetch does.
+
+    The queue is in order: a load that waits for its slot holds those behind it.
+    """
+    names = ("b_gm_l1", "a_gm_l1")  # in this order where both are due
+    for _, _, rank, index in heapq.merge(*(feeds[n].issue_order(r) for r, n in enumerate(names))):
+        name = names[rank]
+        feed = feeds[name]
+        load, slot = feed.load, feed.slot(index)
+        yield Task(name, load.held_us, slot, (feed.ready,), (feed.taken,), load.hidden_us)
 
 
 def _mte1(feeds: Mapping[str, _Feed], total: int) -> Iterator[Task]:
@@ -177,7 +212,8 @@ def _mte1(feeds: Mapping[str, _Feed], total: int) -> Iterator[Task]:
             freed = (l1.freed,) if l1.ends(step) else ()
             if feed.starts(step):
                 slot = feed.slot(feed.of(step))
-                yield Task(name, feed.load.held_us, waits + slot, (feed.ready, *freed))
+                signals = (feed.ready, *freed)
+                yield Task(name, feed.load.held_us, waits + slot, signals, (feed.taken,))
             elif freed:
                 yield Task(name, 0.0, waits, freed)
 
@@ -215,7 +251,7 @@ def _vector_queues(
             waits: tuple[tuple[Flag, int], ...] = ((read, i - slots + 1),) if i >= slots else ()
             if program.steps:
                 waits += ((fixed, 1 + i * program.tiles // program.stages),)
-            yield Task("x_gm_ub", x.held_us, waits, (loaded,), x.hidden_us)
+            yield Task("x_gm_ub", x.held_us, waits, (loaded,), latency_us=x.hidden_us)
 
     def passes() -> Iterator[Task]:
         for i in range(program.stages):
