@@ -14,7 +14,7 @@ import numpy as np
 
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import BlockCosts, block_costs, mac_rate, sram_need_bytes
-from hwsim.mlu_sram.flows import Flow
+from hwsim.mlu_sram.flows import Flow, column
 from hwsim.mlu_sram.limits import limits, nram_need_bytes, timeout
 from hwsim.mlu_sram.placement import Placement, place
 from hwsim.result import FloatColumn, SimResult, first_exceeded
@@ -145,7 +145,7 @@ def _counters(
     times: _Times,
     latency: FloatColumn,
 ) -> dict[str, FloatColumn]:
-    macs, useful = _f(table, "macs"), _f(table, "macs_useful")
+    macs, useful = column(table, "macs"), column(table, "macs_useful")
     blocks = placement.chip_blocks
     loads = costs.far.bus_bytes + costs.near_a.bus_bytes + costs.near_b.bus_bytes
     stored = costs.store.bus_bytes
@@ -163,8 +163,8 @@ def _counters(
         "nram_need_bytes": nram_need_bytes(table),
         "rounds": placement.rounds,
         "core_share": np.minimum(
-            _f(table, "clusters")
-            * _f(table, "cores_per_cluster")
+            column(table, "clusters")
+            * column(table, "cores_per_cluster")
             / (placement.rounds * chip.cores),
             1.0,
         ),
@@ -176,7 +176,3 @@ def _counters(
 
 def _finite(values: FloatColumn) -> FloatColumn:
     return np.nan_to_num(values, nan=0.0, posinf=np.finfo(np.float64).max)
-
-
-def _f(table: KernelTable, name: str) -> FloatColumn:
-    return np.asarray(table[name], dtype=np.float64)

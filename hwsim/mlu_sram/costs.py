@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.mlu_sram.chip import MluChip
-from hwsim.mlu_sram.flows import Flow, gdram_flow, spilled_flow
+from hwsim.mlu_sram.flows import Flow, column, gdram_flow, spilled_flow
 from hwsim.result import FloatColumn
 from hwsim.table import KernelTable
 
@@ -56,7 +56,7 @@ class BlockCosts:
 def block_costs(table: KernelTable, chip: MluChip) -> BlockCosts:
     """Costs of one block of every row."""
     spilled = sram_need_bytes(table) > chip.sram_bytes
-    cores = _f(table, "cores_per_cluster")
+    cores = column(table, "cores_per_cluster")
     near_a = gdram_flow(table, "a_gdram_nram", chip) + gdram_flow(table, "x_gdram_nram", chip)
     near_b = gdram_flow(table, "b_gdram_wram", chip)
     store = gdram_flow(table, "c_nram_gdram", chip, write=True)
@@ -65,7 +65,7 @@ def block_costs(table: KernelTable, chip: MluChip) -> BlockCosts:
     back_a, back_b, written = _spill(table, chip, spilled)
     near_steps, far_steps, out_steps = _steps(table)
     matmul_us, vector_us, scalar_us = _compute(table, chip, near_steps)
-    double = {s: _f(table, f"{s}_buffers") >= 2 for s in ("sram", "nram", "wram")}
+    double = {s: column(table, f"{s}_buffers") >= 2 for s in ("sram", "nram", "wram")}
     return BlockCosts(
         far=far + written,
         near_a=near_a + back_a,
@@ -89,7 +89,7 @@ def block_costs(table: KernelTable, chip: MluChip) -> BlockCosts:
 
 def sram_need_bytes(table: KernelTable) -> FloatColumn:
     """SRAM that a cluster needs, ``(n,)``: every copy of its staged tiles."""
-    return _f(table, "sram_bytes") * np.maximum(_f(table, "sram_buffers"), 1.0)
+    return column(table, "sram_bytes") * np.maximum(column(table, "sram_buffers"), 1.0)
 
 
 def _spill(table: KernelTable, chip: MluChip, spilled: BoolColumn) -> tuple[Flow, Flow, Flow]:
@@ -102,19 +102,19 @@ def _spill(table: KernelTable, chip: MluChip, spilled: BoolColumn) -> tuple[Flow
 
 def _steps(table: KernelTable) -> tuple[FloatColumn, FloatColumn, FloatColumn]:
     """Pieces in which tiles reach the cores, the SRAM, and in which results leave: at least 1."""
-    far = np.maximum(_f(table, "a_gdram_sram_count"), _f(table, "b_gdram_sram_count"))
-    out = np.maximum(_f(table, "c_nram_gdram_count"), 1.0)
-    near = np.maximum(_f(table, "k_steps") * _f(table, "out_tiles"), np.maximum(far, out))
+    far = np.maximum(column(table, "a_gdram_sram_count"), column(table, "b_gdram_sram_count"))
+    out = np.maximum(column(table, "c_nram_gdram_count"), 1.0)
+    near = np.maximum(column(table, "k_steps") * column(table, "out_tiles"), np.maximum(far, out))
     for stream in ("a_sram_nram", "b_sram_wram", "a_gdram_nram", "b_gdram_wram", "x_gdram_nram"):
-        near = np.maximum(near, _f(table, f"{stream}_count"))
+        near = np.maximum(near, column(table, f"{stream}_count"))
     return near, np.maximum(far, 1.0), out
 
 
 def _mv_us(table: KernelTable, stream: str, chip: MluChip) -> FloatColumn:
-    cores = np.maximum(_f(table, "cores_per_cluster"), 1.0)
+    cores = np.maximum(column(table, "cores_per_cluster"), 1.0)
     rate = np.minimum(chip.mv_bytes_per_cycle, chip.sram_bytes_per_cycle / cores)
-    count = _f(table, f"{stream}_count")
-    cycles: FloatColumn = count * (chip.mv_latency_cycles + _f(table, f"{stream}_bytes") / rate)
+    count = column(table, f"{stream}_count")
+    cycles: FloatColumn = count * (chip.mv_latency_cycles + column(table, f"{stream}_bytes") / rate)
     return cycles / chip.clock_mhz
 
 
@@ -122,12 +122,12 @@ def _compute(
     table: KernelTable, chip: MluChip, near_steps: FloatColumn
 ) -> tuple[FloatColumn, FloatColumn, FloatColumn]:
     """Matrix, vector and scalar time of one block; work that no instruction claims is scalar."""
-    blocks = np.maximum(_f(table, "clusters") * _f(table, "cores_per_cluster"), 1.0)
-    on_matrix, on_vector = _f(table, "mm_count") > 0, _f(table, "vec_count") > 0
-    macs = _f(table, "macs") / blocks
+    blocks = np.maximum(column(table, "clusters") * column(table, "cores_per_cluster"), 1.0)
+    on_matrix, on_vector = column(table, "mm_count") > 0, column(table, "vec_count") > 0
+    macs = column(table, "macs") / blocks
     loose_macs = np.where(on_matrix, 0.0, macs)
-    special = _f(table, "special_ops") / blocks
-    simple = _f(table, "alu_ops") / blocks + special
+    special = column(table, "special_ops") / blocks
+    simple = column(table, "alu_ops") / blocks + special
     matrix = _matmul_cycles(table, chip, np.where(on_matrix, macs, 0.0))
     vector = _vector_cycles(table, chip, simple + loose_macs)
     slow = special * _element_bytes(table) / chip.vector_bytes_per_cycle
@@ -143,39 +143,37 @@ def _compute(
 
 def _matmul_cycles(table: KernelTable, chip: MluChip, macs: FloatColumn) -> FloatColumn:
     unit = chip.matmul_multiple
-    n, k = (np.ceil(_f(table, f"mm_{axis}") / unit) * unit for axis in "nk")
+    n, k = (np.ceil(column(table, f"mm_{axis}") / unit) * unit for axis in "nk")
     rate = mac_rate(table, chip)
-    issued = _f(table, "mm_count") * (chip.matmul_start_cycles + _f(table, "mm_m") * n * k / rate)
+    issued = column(table, "mm_count") * (
+        chip.matmul_start_cycles + column(table, "mm_m") * n * k / rate
+    )
     return np.asarray(np.maximum(issued, macs / rate))
 
 
 def mac_rate(table: KernelTable, chip: MluChip) -> FloatColumn:
     """MACs a cycle of one core for the width of each row's inputs, ``(n,)``."""
-    bits, rates = _f(table, "in_bits"), chip.macs_per_cycle
+    bits, rates = column(table, "in_bits"), chip.macs_per_cycle
     wide = np.where(bits <= 16, float(rates.float16), float(rates.float32))
     return np.where(bits <= 8, float(rates.int8), wide)
 
 
 def _vector_cycles(table: KernelTable, chip: MluChip, element_ops: FloatColumn) -> FloatColumn:
     """Passes run by run, but never faster than the element operations at the full width."""
-    size, run = _f(table, "vec_bytes"), _f(table, "vec_run_bytes")
+    size, run = column(table, "vec_bytes"), column(table, "vec_run_bytes")
     run = np.where((run <= 0) | (run > size), size, run)
     instructions = np.ceil(size / np.maximum(run, 1e-9))
     width = chip.vector_bytes_per_cycle
     one = instructions * (chip.vector_start_cycles + np.ceil(run / width))
     at_width = element_ops * _element_bytes(table) / width
-    return np.asarray(np.maximum(_f(table, "vec_count") * one, at_width))
+    return np.asarray(np.maximum(column(table, "vec_count") * one, at_width))
 
 
 def _rearrange_cycles(table: KernelTable, chip: MluChip) -> FloatColumn:
     width = chip.vector_bytes_per_cycle / chip.rearrange_slowdown
-    one = chip.vector_start_cycles + _f(table, "rearrange_bytes") / width
-    return _f(table, "rearrange_count") * one
+    one = chip.vector_start_cycles + column(table, "rearrange_bytes") / width
+    return column(table, "rearrange_count") * one
 
 
 def _element_bytes(table: KernelTable) -> FloatColumn:
-    return _f(table, "in_bits") / 8.0
-
-
-def _f(table: KernelTable, name: str) -> FloatColumn:
-    return np.asarray(table[name], dtype=np.float64)
+    return column(table, "in_bits") / 8.0

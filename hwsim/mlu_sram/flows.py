@@ -70,16 +70,16 @@ def gdram_flow(
     ``shared`` (cores of a cluster) marks a copy into SRAM: the cluster's memory core issues the
     runs of all its cores, and no single core's rate limits it.
     """
-    count, size = _column(table, f"{stream}_count"), _column(table, f"{stream}_bytes")
-    run = _column(table, f"{stream}_run_bytes")
-    align = _column(table, f"{stream}_align_bytes")
+    count, size = column(table, f"{stream}_count"), column(table, f"{stream}_bytes")
+    run = column(table, f"{stream}_run_bytes")
+    align = column(table, f"{stream}_align_bytes")
     run = np.where((run <= 0) | (run > size), size, run)
     return _flow(chip, count, size, run, align, write, shared)
 
 
 def spilled_flow(table: KernelTable, stream: str, chip: MluChip, *, write: bool) -> Flow:
     """Traffic of a stream whose SRAM buffer lies in DDR: whole tiles, aligned, core by core."""
-    count, size = _column(table, f"{stream}_count"), _column(table, f"{stream}_bytes")
+    count, size = column(table, f"{stream}_count"), column(table, f"{stream}_bytes")
     line = np.full(len(table), float(chip.ddr_line_bytes))
     return _flow(chip, count, size, size, line, write, None)
 
@@ -129,5 +129,6 @@ def bus_bytes_of_run(
     return (2.0 * touched - np.where(run > 0, whole, 0.0)) * line_bytes
 
 
-def _column(table: KernelTable, name: str) -> FloatColumn:
+def column(table: KernelTable, name: str) -> FloatColumn:
+    """Column ``name`` as float64, ``(n,)``: products of huge sizes do not wrap."""
     return np.asarray(table[name], dtype=np.float64)

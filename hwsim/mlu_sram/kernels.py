@@ -12,7 +12,7 @@ from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.tiles import MatmulTiles
 from hwsim.table import KernelTable
 
-_Row = dict[str, float]
+Row = dict[str, float]
 _REDUCE_ELEMENTS = 65_536  # partial results that the split-K reduction adds in one piece
 
 
@@ -21,7 +21,7 @@ def matmul_table(tiles: Sequence[MatmulTiles], chip: MluChip) -> KernelTable:
 
     ``chip`` says how many cores the launched tasks are spread over and how many share an SRAM.
     """
-    rows: list[_Row] = []
+    rows: list[Row] = []
     for candidate, one in enumerate(tiles):
         kernels = [_matmul_row(one, chip)]
         if one.b_prepacked:
@@ -29,21 +29,26 @@ def matmul_table(tiles: Sequence[MatmulTiles], chip: MluChip) -> KernelTable:
         if one.split_k > 1:
             kernels.append(_reduce_row(one, chip))
         rows += [{"candidate": candidate} | kernel for kernel in kernels]
+    return table_of(rows)
+
+
+def table_of(rows: Sequence[Row]) -> KernelTable:
+    """Rows that name some of the columns as a table; the others have their defaults."""
     schema = columns_of("mlu_sram")
     names = sorted({name for row in rows for name in row})
     columns = {n: np.array([row.get(n, schema[n].default) for row in rows]) for n in names}
     return KernelTable("mlu_sram", len(rows), columns)
 
 
-def _matmul_row(t: MatmulTiles, chip: MluChip) -> _Row:
-    launch = _launch(t.tasks, t.launch_tasks, chip, union=t.union)
+def _matmul_row(t: MatmulTiles, chip: MluChip) -> Row:
+    launch = launch_of(t.tasks, t.launch_tasks, chip, union=t.union)
     per_core, cores = launch["out_tiles"], int(launch["cores_per_cluster"])
     b_loads = math.ceil(per_core / t.row_groups) if t.k_steps == 1 else per_core * t.k_steps
     a_loads = per_core * t.k_steps * t.row_blocks
     edges = t.m * t.n / (t.row_groups * t.row_blocks * t.tile_m * t.columns * t.tile_n)
     launch["work_share"] *= min(edges, 1.0)
     macs = float(t.tile_m * t.tile_n * t.step_k) * t.k_steps * t.row_blocks * t.tasks
-    useful = float(t.m) * t.n * t.k * (t.tasks * t.k_share / _all_tasks(t))
+    useful = float(t.m) * t.n * t.k * t.batch * (t.tasks * t.k_share / t.all_tasks)
     return {
         **launch,
         "flops": 2 * useful,
@@ -57,6 +62,7 @@ def _matmul_row(t: MatmulTiles, chip: MluChip) -> _Row:
         "tile_k": t.step_k,
         "grid_m": t.row_groups,
         "grid_n": t.columns,
+        "grid_batch": t.batch,
         "k_steps": t.k_steps,
         "reduce_length": t.k,
         "mm_count": a_loads,
@@ -71,24 +77,24 @@ def _matmul_row(t: MatmulTiles, chip: MluChip) -> _Row:
     }
 
 
-def _a_streams(t: MatmulTiles, count: float) -> _Row:
+def _a_streams(t: MatmulTiles, count: float) -> Row:
     rows, run, pitch = (t.step_k, t.tile_m, t.m) if t.a_transposed else (t.tile_m, t.step_k, t.k)
     name = "a_gdram_sram" if t.sram_a else "a_gdram_nram"
     outer = _matrix(name, count, rows, run, pitch, t)
-    outer[f"{name}_unique_bytes"] = t.m * t.k * t.in_bits / 8
+    outer[f"{name}_unique_bytes"] = t.batch * t.m * t.k * t.in_bits / 8
     if not t.sram_a:
         return outer
     size = rows * run * t.in_bits / 8
     return {**outer, "a_sram_nram_count": count, "a_sram_nram_bytes": size}
 
 
-def _b_streams(t: MatmulTiles, count: float, cores: int) -> _Row:
+def _b_streams(t: MatmulTiles, count: float, cores: int) -> Row:
     rows, run, pitch = (t.tile_n, t.step_k, t.k) if t.b_transposed else (t.step_k, t.tile_n, t.n)
     if t.b_prepacked:
         rows, run, pitch = 1, t.step_k * t.tile_n, t.step_k * t.tile_n
     name = "b_gdram_sram" if t.sram_b else "b_gdram_wram"
     outer = _matrix(name, count, rows, run, pitch, t)
-    outer[f"{name}_unique_bytes"] = t.k * t.n * t.in_bits / 8
+    outer[f"{name}_unique_bytes"] = t.batch * t.k * t.n * t.in_bits / 8
     if not t.sram_b:
         return outer
     outer["b_gdram_sram_bytes"] /= cores  # each core fetches its share of the common tile
@@ -96,18 +102,18 @@ def _b_streams(t: MatmulTiles, count: float, cores: int) -> _Row:
     return {**outer, "b_sram_wram_count": count, "b_sram_wram_bytes": size}
 
 
-def _c_stream(t: MatmulTiles, count: float) -> _Row:
+def _c_stream(t: MatmulTiles, count: float) -> Row:
     bits = t.out_bits if t.split_k == 1 else t.acc_bits
-    stream = _stream("c_nram_gdram", count, t.tile_m, min(t.tile_n, t.n), t.n, bits)
-    return {**stream, "c_nram_gdram_unique_bytes": t.m * t.n * t.split_k * bits / 8}
+    stream = stream_of("c_nram_gdram", count, t.tile_m, min(t.tile_n, t.n), t.n, bits)
+    return {**stream, "c_nram_gdram_unique_bytes": t.batch * t.m * t.n * t.split_k * bits / 8}
 
 
-def _matrix(name: str, count: float, rows: int, run: int, pitch: int, t: MatmulTiles) -> _Row:
-    return _stream(name, count, rows, min(run, pitch), pitch, t.in_bits)
+def _matrix(name: str, count: float, rows: int, run: int, pitch: int, t: MatmulTiles) -> Row:
+    return stream_of(name, count, rows, min(run, pitch), pitch, t.in_bits)
 
 
-def _stream(name: str, count: float, rows: int, run: int, pitch: int, bits: int) -> _Row:
-    """A tile of ``rows`` runs of ``run`` elements, one run in all where these are whole rows."""
+def stream_of(name: str, count: float, rows: int, run: int, pitch: int, bits: int) -> Row:
+    """``count`` tiles of ``rows`` runs of ``run`` elements; whole rows make one run."""
     size = rows * run * bits / 8
     step = math.gcd(run, pitch) * bits // 8
     return {
@@ -118,7 +124,7 @@ def _stream(name: str, count: float, rows: int, run: int, pitch: int, bits: int)
     }
 
 
-def _on_chip(t: MatmulTiles, a_loads: float, b_loads: float) -> _Row:
+def _on_chip(t: MatmulTiles, a_loads: float, b_loads: float) -> Row:
     """Vector adds into the accumulators, and the passes that bring A and B into order.
 
     B needs a transpose unless it is stored ``[n, k]``, the filter reshape, and the copy to WRAM.
@@ -134,7 +140,7 @@ def _on_chip(t: MatmulTiles, a_loads: float, b_loads: float) -> _Row:
     }
 
 
-def _footprint(t: MatmulTiles, cores: int) -> _Row:
+def _footprint(t: MatmulTiles, cores: int) -> Row:
     """Buffers of a core and of its cluster.
 
     The B tile is prepared where the partial product of a step comes to lie afterwards; both copies
@@ -155,10 +161,10 @@ def _footprint(t: MatmulTiles, cores: int) -> _Row:
     }
 
 
-def _prepack_row(t: MatmulTiles, chip: MluChip) -> _Row:
+def _prepack_row(t: MatmulTiles, chip: MluChip) -> Row:
     """The kernel that transposes and reshapes B once, tile by tile."""
-    count = math.ceil(t.k / t.step_k) * t.columns
-    launch = _launch(count, t.prepack_tasks, chip, union=False)
+    count = math.ceil(t.k / t.step_k) * t.columns * t.batch
+    launch = launch_of(count, t.prepack_tasks, chip, union=False)
     rows, run, pitch = (t.tile_n, t.step_k, t.k) if t.b_transposed else (t.step_k, t.tile_n, t.n)
     size = t.step_k * t.tile_n * t.in_bits / 8
     return {
@@ -166,32 +172,33 @@ def _prepack_row(t: MatmulTiles, chip: MluChip) -> _Row:
         "in_bits": t.in_bits,
         "out_bits": t.in_bits,
         **_matrix("x_gdram_nram", launch["out_tiles"], rows, run, pitch, t),
-        **_stream("c_nram_gdram", launch["out_tiles"], 1, rows * run, rows * run, t.in_bits),
+        **stream_of("c_nram_gdram", launch["out_tiles"], 1, rows * run, rows * run, t.in_bits),
         "rearrange_count": launch["out_tiles"] * (1 if t.b_transposed else 2),
         "rearrange_bytes": size,
         "nram_bytes": 2 * size,
     }
 
 
-def _reduce_row(t: MatmulTiles, chip: MluChip) -> _Row:
+def _reduce_row(t: MatmulTiles, chip: MluChip) -> Row:
     """The kernel that adds the ``split_k`` partial results of every element of C."""
-    piece = min(math.ceil(t.m * t.n / chip.cores), _REDUCE_ELEMENTS)
-    launch = _launch(math.ceil(t.m * t.n / piece), 0, chip, union=False)
+    elements = t.batch * t.m * t.n
+    piece = min(math.ceil(elements / chip.cores), _REDUCE_ELEMENTS)
+    launch = launch_of(math.ceil(elements / piece), 0, chip, union=False)
     pieces, size = launch["out_tiles"], piece * t.acc_bits / 8
     return {
         **launch,
         "in_bits": t.acc_bits,
         "out_bits": t.out_bits,
-        "alu_ops": float(t.m) * t.n * (t.split_k - 1),
-        **_stream("x_gdram_nram", pieces * t.split_k, 1, piece, piece, t.acc_bits),
-        **_stream("c_nram_gdram", pieces, 1, piece, piece, t.out_bits),
+        "alu_ops": float(elements) * (t.split_k - 1),
+        **stream_of("x_gdram_nram", pieces * t.split_k, 1, piece, piece, t.acc_bits),
+        **stream_of("c_nram_gdram", pieces, 1, piece, piece, t.out_bits),
         "vec_count": pieces * (t.split_k - 1),
         "vec_bytes": size,
         "nram_bytes": 2 * size,
     }
 
 
-def _launch(work: int, launched: int, chip: MluChip, *, union: bool) -> _Row:
+def launch_of(work: int, launched: int, chip: MluChip, *, union: bool) -> Row:
     """Spread ``work`` pieces over the launched tasks, and these over the cores.
 
     Tasks beyond the cores run as cores become free, which for the busiest core is as if it had
@@ -211,7 +218,3 @@ def _launch(work: int, launched: int, chip: MluChip, *, union: bool) -> _Row:
         "out_tiles": busiest,
         "work_share": min(work / (clusters * cores * busiest), 1.0),
     }
-
-
-def _all_tasks(t: MatmulTiles) -> int:
-    return t.row_groups * t.columns * t.split_k

@@ -7,6 +7,7 @@ import numpy as np
 from hwsim.columns import MLU_STREAMS
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import sram_need_bytes
+from hwsim.mlu_sram.flows import column
 from hwsim.result import Failure, FloatColumn, Limit
 from hwsim.table import KernelTable
 
@@ -19,8 +20,11 @@ def limits(table: KernelTable, chip: MluChip) -> tuple[Limit, ...]:
     SRAM is a limit only where the chip's ``spill`` policy is ``"error"``.
     """
     compile_error, launch_error = Failure.compile_error, Failure.launch_error
-    blocks = np.minimum.reduce([_f(table, c) for c in ("blocks", "clusters", "cores_per_cluster")])
-    bits = np.where(_f(table, "mm_count") > 0, _f(table, "in_bits"), 0.0)
+    cores, clusters = column(table, "cores_per_cluster"), column(table, "clusters")
+    blocks = np.minimum(np.minimum(cores, clusters), column(table, "blocks"))
+    bits = np.where(column(table, "mm_count") > 0, column(table, "in_bits"), 0.0)
+    off_chip = [stream for stream in MLU_STREAMS if "gdram" in stream]
+    tensors = np.sum([column(table, f"{stream}_unique_bytes") for stream in off_chip], axis=0)
     out = [
         _limit("nram_capacity", compile_error, nram_need_bytes(table), chip.nram_bytes, "B"),
         _limit("wram_capacity", compile_error, _wram_need_bytes(table), chip.wram_bytes, "B"),
@@ -29,11 +33,11 @@ def limits(table: KernelTable, chip: MluChip) -> tuple[Limit, ...]:
     if chip.spill == "error":
         need = sram_need_bytes(table)
         out.append(_limit("sram_capacity", compile_error, need, chip.sram_bytes, "B"))
-    cores = _f(table, "cores_per_cluster")
-    out.append(_limit("cluster_cores", launch_error, cores, chip.cores_per_cluster, "cores"))
-    out.append(Limit("grid_blocks", launch_error, np.ones(len(table)), blocks, "blocks"))
-    tensors = np.sum([_f(table, f"{s}_unique_bytes") for s in MLU_STREAMS if "gdram" in s], axis=0)
-    out.append(_limit("ddr_capacity", launch_error, tensors, chip.ddr_gib * 2.0**30, "B"))
+    out += [
+        _limit("cluster_cores", launch_error, cores, chip.cores_per_cluster, "cores"),
+        Limit("grid_blocks", launch_error, np.ones(len(table)), blocks, "blocks"),
+        _limit("ddr_capacity", launch_error, tensors, chip.ddr_gib * 2.0**30, "B"),
+    ]
     return tuple(out)
 
 
@@ -44,19 +48,15 @@ def timeout(latency_us: FloatColumn, chip: MluChip) -> Limit:
 
 def nram_need_bytes(table: KernelTable) -> FloatColumn:
     """NRAM that a core needs, ``(n,)``: every buffer once, the staged inputs in every copy."""
-    once = _f(table, "nram_bytes")
-    staged = _f(table, "a_sram_nram_bytes") + _f(table, "a_gdram_nram_bytes")
-    staged = np.minimum(staged + _f(table, "x_gdram_nram_bytes"), once)
-    return once + np.maximum(_f(table, "nram_buffers") - 1.0, 0.0) * staged
+    once = column(table, "nram_bytes")
+    staged = column(table, "a_sram_nram_bytes") + column(table, "a_gdram_nram_bytes")
+    staged = np.minimum(staged + column(table, "x_gdram_nram_bytes"), once)
+    return once + np.maximum(column(table, "nram_buffers") - 1.0, 0.0) * staged
 
 
 def _wram_need_bytes(table: KernelTable) -> FloatColumn:
-    return _f(table, "wram_bytes") * np.maximum(_f(table, "wram_buffers"), 1.0)
+    return column(table, "wram_bytes") * np.maximum(column(table, "wram_buffers"), 1.0)
 
 
 def _limit(name: str, failure: Failure, need: FloatColumn, have: float, unit: str) -> Limit:
     return Limit(name, failure, need, np.full(len(need), float(have)), unit)
-
-
-def _f(table: KernelTable, name: str) -> FloatColumn:
-    return np.asarray(table[name], dtype=np.float64)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.mlu_sram.chip import MluChip
+from hwsim.mlu_sram.flows import column
 from hwsim.result import FloatColumn
 from hwsim.table import KernelTable
 
@@ -43,20 +44,16 @@ def place(table: KernelTable, chip: MluChip) -> Placement:
     lock-step across the chip: totals over the kernel count, so a part-filled last round takes no
     more of the bus than its work.
     """
-    clusters = np.maximum(_f(table, "clusters"), 1.0)
-    cores = np.maximum(_f(table, "cores_per_cluster"), 1.0)
+    clusters = np.maximum(column(table, "clusters"), 1.0)
+    cores = np.maximum(column(table, "cores_per_cluster"), 1.0)
     blocks = clusters * cores
-    union = (cores > 1) | (_f(table, "sram_bytes") > 0)
+    union = (cores > 1) | (column(table, "sram_bytes") > 0)
     for stream in ("a_gdram_sram", "b_gdram_sram"):
-        union |= _f(table, f"{stream}_count") > 0
+        union |= column(table, f"{stream}_count") > 0
     per_cluster = np.ceil(clusters / chip.clusters)
     return Placement(
         union=union,
         rounds=np.where(union, per_cluster, np.ceil(blocks / chip.cores)),
         cluster_blocks=np.where(union, per_cluster * cores, np.ceil(blocks / chip.clusters)),
-        chip_blocks=blocks * np.minimum(_f(table, "work_share"), 1.0),
+        chip_blocks=blocks * np.minimum(column(table, "work_share"), 1.0),
     )
-
-
-def _f(table: KernelTable, name: str) -> FloatColumn:
-    return np.asarray(table[name], dtype=np.float64)

@@ -50,6 +50,8 @@ class MatmulTiles:
         K is split over this many output tasks; a second kernel adds their partial results.
     sram_a, sram_b:
         The operand is staged in the cluster's SRAM; its cores share one B tile.  Wants ``union``.
+    batch:
+        Independent matmuls of this shape, one after another in the same launch.
     output_tasks, k_share:
         For operands with known zero blocks: output tasks that are computed (0: all), and the mean
         share of the steps along K that they execute.
@@ -72,6 +74,7 @@ class MatmulTiles:
     a_transposed: bool = False
     b_transposed: bool = False
     split_k: int = 1
+    batch: int = 1
     sram_a: bool = False
     sram_b: bool = False
     output_tasks: int = 0
@@ -115,4 +118,9 @@ class MatmulTiles:
     @property
     def tasks(self) -> int:
         """Output tasks in all."""
-        return self.output_tasks or self.row_groups * self.columns * self.split_k
+        return self.output_tasks or self.all_tasks
+
+    @property
+    def all_tasks(self) -> int:
+        """Output tasks without zero blocks."""
+        return self.row_groups * self.columns * self.split_k * self.batch

@@ -48,7 +48,9 @@ def test_peak_rates_match_the_published_tflops() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_has_a_source(name: str) -> None:
     chip = mlu(name)
-    assert chip.provenance["clock_mhz"].mark == "V"
+    assert {"clock_mhz", "macs_per_cycle.float16", "rules.vector_lanes.int8"} <= set(
+        chip.provenance
+    )
     assert all(
         "calibration/" in fact.source for fact in chip.provenance.values() if fact.mark == "C"
     )

@@ -12,6 +12,7 @@ from hwsim.chips import load_chip
 from hwsim.mlu_sram.analytical import simulate
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.kernels import matmul_table
+from hwsim.mlu_sram.streaming import StreamTiles, streaming_table
 from hwsim.mlu_sram.tiles import MatmulTiles, TileError
 from hwsim.outcome import latencies_us
 
@@ -84,6 +85,27 @@ def test_cores_of_a_union_share_one_b_tile(x4: MluChip) -> None:
     assert r["b_gdram_sram_bytes"] * 4 == r["b_sram_wram_bytes"] == 128 * 256 * 2
     assert r["sram_bytes"] == 4 * 128 * 128 * 2 + 128 * 256 * 2
     assert r["sram_buffers"] == 2
+
+
+def test_a_batch_is_as_many_matmuls(x4: MluChip) -> None:
+    one, four = row(SQUARE, x4), row(dataclasses.replace(SQUARE, batch=4), x4)
+    for name in ("macs", "macs_useful", "out_tiles", "a_gdram_nram_unique_bytes"):
+        assert four[name] == 4 * one[name]
+
+
+def test_elementwise_kernels(x4: MluChip) -> None:
+    add = StreamTiles(elements=2**22, piece=2**16, inputs=2)
+    table = streaming_table([add, dataclasses.replace(add, double_buffer=True)], x4)
+    result = simulate(table, x4)
+    assert [result.bottleneck_names[b] for b in result.bottleneck] == ["ddr", "ddr"]
+    assert result.counters["ddr_bytes"].tolist() == [3 * 2**23] * 2
+    assert result.latency_us[1] < result.latency_us[0]
+    assert result.counters["ddr_utilisation"].min() > 0.75
+    special = simulate(streaming_table([dataclasses.replace(add, special_passes=1)], x4), x4)
+    extra = special.counters["vector_us"][0] / result.counters["vector_us"][0]
+    assert extra == pytest.approx(x4.special_slowdown, rel=0.1)
+    with pytest.raises(TileError, match="piece is 0, expected 1 or more"):
+        dataclasses.replace(add, piece=0)
 
 
 @pytest.mark.parametrize(
