@@ -211,6 +211,7 @@ _GPU = (
         "launch_bounds", "bool", "1: the compiler knows the block size, so that it spills to fit", 1
     ),
     _c("shared_static", "bool", "1: shared memory is declared statically (limit 48 KiB a block)"),
+    _c("serial_loads", "bool", "1: staged loads sit in branches, so that one waits for the other"),
     _c("chained_blocks", "blocks", "blocks that add to one result one after another (split-K)", 1),
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     *_streams(GPU_STREAMS, ("global",)),

@@ -33,6 +33,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     path_exponent: Annotated[float, msgspec.Meta(ge=1)]  # p-norm of units and latency
     epilogue_overlap: NonNegative  # each further resident block hides epilogues by this exponent
     loads_in_flight: Positive  # independent loads of a thread in a loop
+    serial_loads_in_flight: Positive  # the same where each load sits in a branch of its own
     auto_unroll: Positive  # MACs that the compiler unrolls by itself
     index_ops: NonNegative  # integer instructions for one global access
     loop_ops: NonNegative  # instructions of one rolled loop iteration

@@ -44,7 +44,10 @@ def convolution_2d(
     grid_x, grid_y = -(-width // (bx * tx)), -(-height // (by * ty))
     threads, blocks, taps = bx * by, grid_x * grid_y, filter_size**2
     row_bytes = _F32 * (width + halo)
+    # Where the tile does not divide the image every access to it stands in a bounds check.
+    checked = (width % (bx * tx) != 0) | (height % (by * ty) != 0)
     loads = _distinct(bx, tx, filter_size) * _distinct(by, ty, filter_size)
+    direct = np.where(checked, taps * tx * ty, loads)  # what is checked is not merged
     stage_loads = -(-patch_x // bx) * -(-patch_y // by)
     operands = np.where(tx * ty > 1, filter_size + 7, 3)  # a filter row of inputs is kept for reuse
     return KernelTable.of(
@@ -56,7 +59,7 @@ def convolution_2d(
         tile_m=by * ty, tile_n=bx * tx, reduce_length=taps, reduce_inner=taps,
         loop_depth=2, unroll=taps * tx * ty, code_macs=taps * tx * ty,
         shared_bytes=1.0 * use_shared * _F32 * patch_y * (patch_x + pad),
-        acc_regs=tx * ty, operand_regs=operands, barriers=use_shared, launch_bounds=0, shared_static=1,
+        acc_regs=tx * ty, operand_regs=operands, barriers=use_shared, serial_loads=checked, launch_bounds=0, shared_static=1,
         x_global_shared_count=use_shared * stage_loads,
         x_global_shared_bytes=_F32 * patch_x * patch_y / stage_loads,
         x_global_shared_run_bytes=_F32 * patch_x,
@@ -69,7 +72,7 @@ def convolution_2d(
         x_shared_local_bytes=_F32 * threads, x_shared_local_run_bytes=_F32 * bx,
         x_shared_local_thread_run=bx, x_shared_local_stride1_bytes=_F32,
         x_shared_local_stride2_bytes=_F32 * (patch_x + pad),
-        x_global_local_count=(1 - use_shared) * loads,
+        x_global_local_count=(1 - use_shared) * direct,
         x_global_local_bytes=_F32 * threads, x_global_local_run_bytes=_F32 * bx,
         x_global_local_unique_bytes=1.0 * (1 - use_shared) * row_bytes * (height + halo),
         x_global_local_thread_run=bx, x_global_local_stride1_bytes=_F32,

@@ -114,7 +114,7 @@ class _Work:
             "int": self.integer * WARP / chip.int_lanes_sm,
             "special": self.special * WARP / chip.special_lanes_sm,
             "tensor": self.tensor * self.macs / self.blocks / self._tensor_rate(),
-            "lsu": self._lsu(self.wavefronts + self.spill_ops + traffic.l1_passes),
+            "lsu": self._lsu(self.wavefronts + self.spill_ops + traffic.l1_passes) + traffic.l1_tags,
             "l2": self._l2(traffic.l2_bytes + self._spilled_bytes()),
             "dram": self._dram(traffic.dram_bytes),
         }
@@ -123,7 +123,7 @@ class _Work:
         """The part of :meth:`demand` that writes results, after a block's other work."""
         traffic = self.traffic
         return {
-            "lsu": self._lsu(traffic.store_passes),
+            "lsu": traffic.store_tags,
             "l2": self._l2(traffic.l2_write_bytes),
             "dram": self._dram(traffic.dram_write_bytes),
         }
@@ -204,7 +204,10 @@ class _Work:
         loads = sum(
             (_f(table, f"{s}_count") * a.split for s, a in self.access.items()
              if s.endswith("_global_shared")), np.zeros(table.n))  # fmt: skip
-        batches = np.ceil(loads / steps / chip.model.loads_in_flight) * steps
+        ahead = np.where(
+            table["serial_loads"] > 0, chip.model.serial_loads_in_flight, chip.model.loads_in_flight
+        )
+        batches = np.ceil(loads / steps / ahead) * steps
         barriers = _f(table, "barriers") * chip.model.barrier_clk
         chained = np.maximum(_f(table, "chained_blocks") - 1, 0) * chip.model.handover_clk
         return np.asarray(

@@ -15,7 +15,7 @@ from hwsim.table import KernelTable
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_LANES_M, _LANES_N = 4, 8  # how the 32 threads of a warp lie over its outputs
+_LANES_RUN = 2  # lanes of a warp that lie along m, before they step along n
 _VECTOR_BYTES = 16
 
 
@@ -103,12 +103,16 @@ def _staged(
 def _fragment(
     operand: str, axis: str, count: Floats, threads: Ints
 ) -> dict[str, ArrayLike]:
-    """A thread's operands from shared memory, 16 B an access, broadcast along the other axis."""
+    """A thread's operands from shared memory, 16 B an access.
+
+    Lanes are dealt so that lanes ``t`` and ``t ^ 1``, or ``t`` and ``t ^ 2``, share an address: with
+    it, as the libraries do, every access takes the least possible two wavefronts.
+    """
     s = f"{operand}_shared_local"
-    steps = (_VECTOR_BYTES, 0) if axis == "n" else (0, _VECTOR_BYTES)
+    steps = (0, _VECTOR_BYTES) if axis == "n" else (_VECTOR_BYTES, 0)
     return {
         f"{s}_count": count, f"{s}_bytes": 1.0 * _VECTOR_BYTES * threads, f"{s}_lanes": 4,
-        f"{s}_elem_bytes": 4, f"{s}_thread_run": _LANES_N,
+        f"{s}_elem_bytes": 4, f"{s}_thread_run": _LANES_RUN,
         f"{s}_stride1_bytes": steps[0], f"{s}_stride2_bytes": steps[1],
     }  # fmt: skip
 

@@ -33,11 +33,12 @@ class Traffic:
     """Columns ``(n,)``: ``l1_passes`` data passes of one block; bytes of the whole kernel."""
 
     l1_passes: Floats
+    l1_tags: Floats  # look-ups of lines by accesses that miss, stores included
     l2_read_bytes: Floats
     l2_write_bytes: Floats
     dram_read_bytes: Floats
     dram_write_bytes: Floats
-    store_passes: Floats  # those of ``l1_passes`` that are stores
+    store_tags: Floats  # those of ``l1_tags`` that are stores
     l1_hit: Floats  # share of the sectors that loads ask L1 for
 
     @property
@@ -65,7 +66,9 @@ def traffic_of(
 ) -> Traffic:
     """Traffic of every row; ``access`` holds the streams that occur in the table."""
     zero = np.zeros(table.n)
-    passes, stores, asked, l2_read, dram_read, l2_write, dram_write = (zero.copy() for _ in range(7))
+    passes, tags, stores, asked, l2_read, dram_read, l2_write, dram_write = (
+        zero.copy() for _ in range(8)
+    )
     blocks = np.maximum(_f(table, "blocks"), 1)
     fit_l1 = _l1_fit(table, chip, occupancy, access)
     for stream in (s for s in LOADS if s in access):
@@ -73,19 +76,22 @@ def traffic_of(
         sectors = requests * access[stream].sectors
         distinct = np.minimum(_block_bytes(table, stream) / SECTOR_BYTES, sectors)
         missed = distinct + (sectors - distinct) * (1 - fit_l1)
-        passes += requests * access[stream].wavefronts
+        # Hits pass the banks like shared memory; what misses anyway costs its tag look-ups.
+        staged = stream.endswith("_global_shared")
+        passes += 0 if staged else requests * access[stream].wavefronts
+        tags += requests * access[stream].lines if staged else 0
         asked += sectors * blocks * SECTOR_BYTES
         l2_read += missed * blocks * SECTOR_BYTES
         dram_read += _dram_read(table, chip, occupancy, stream, missed * SECTOR_BYTES)
     for stream in (s for s in STORES if s in access):
         requests = requests_of(table, stream, access[stream], occupancy.warps)
-        stores += requests * access[stream].wavefronts
+        stores += requests * access[stream].lines
         l2_write += requests * access[stream].sectors * blocks * SECTOR_BYTES
         dram_write += _f(table, f"{stream}_unique_bytes")
     cold = 1 - _warm(table, chip)
     hit = 1 - l2_read / np.maximum(asked, 1)
     return Traffic(
-        passes + stores, l2_read, l2_write, dram_read * cold, dram_write * cold, stores, hit
+        passes, tags + stores, l2_read, l2_write, dram_read * cold, dram_write * cold, stores, hit
     )
 
 
