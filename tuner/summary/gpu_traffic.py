@@ -44,8 +44,8 @@ def movements(kernel: Kernel, threads: IntColumn, accumulators: IntColumn) -> Mo
     ramp = np.zeros(kernel.n, dtype=np.int64)
     for s in kernel.statements:
         if s.cooperative:
-            movement, lanes = _cooperative(kernel, s, threads)
-            found.append(movement)
+            moved, lanes = _cooperative(kernel, s, threads)
+            found.extend(moved)
             ramp = np.maximum(ramp, lanes)
         elif product(s.write.extent, 1).max() > 1:
             found.extend(_fragments(kernel, s, threads))
@@ -59,26 +59,43 @@ def _level(kernel: Kernel, access: Access) -> str:
     return scope if scope in ("global", "shared") else "local"
 
 
-def _cooperative(kernel: Kernel, s: Statement, threads: IntColumn) -> tuple[Movement, IntColumn]:
-    """A tile that all threads copy; thread ``t`` takes elements ``t * lanes`` and following."""
+def _cooperative(
+    kernel: Kernel, s: Statement, threads: IntColumn
+) -> tuple[list[Movement], IntColumn]:
+    """A tile that all threads copy; thread ``t`` takes elements ``t * lanes`` and following.
+
+    Between global and shared memory it is one stream; what else an epilogue reads on the way (a
+    bias) comes straight to registers.
+    """
     n = kernel.n
-    inward = _level(kernel, s.reads[0]) == "global"
-    outer, inner = (s.reads[0], s.write) if inward else (s.write, s.reads[0])
-    stream = f"{kernel.label(outer) if inward else 'c'}_{_level(kernel, s.reads[0])}_"
     tile = [d for d in s.digits if d.kind == "tile"]
     lanes = np.ones(n, dtype=np.int64) if s.lanes is None else s.lanes
     size, times = extents(tile, n), extents(serial(s), n)
     count = times * -(-size // (threads * lanes))
+    read, extra, inward = _sides(kernel, s)
+    outer, inner = (read, s.write) if inward else (s.write, read)
     sides = [walk(access, tile, kernel.buffer(access), n) for access in (outer, inner)]
     spread = _spread(kernel, outer, sides[0], lanes)
     if inward:
         steps = _spread(kernel, inner, sides[1], lanes)
         spread |= {f"store_{k}": v for k, v in steps.items() if k.startswith("stride")}
+    stream = f"{kernel.label(read)}_global_shared" if inward else "c_shared_global"
+    found = [_movement(kernel, s, stream, outer, tile, count, times * size, spread)]
+    for access in extra:
+        across = walk(access, tile, kernel.buffer(access), n)
+        spread = _spread(kernel, access, across, lanes)
+        stream = f"{kernel.label(access)}_{_level(kernel, access)}_local"
+        found.append(_movement(kernel, s, stream, access, tile, count, times * size, spread))
     strided = [_strided(kernel, side, threads, lanes, size) for side in sides]
-    movement = _movement(
-        kernel, s, stream + _level(kernel, s.write), outer, tile, count, times * size, spread
-    )
-    return movement, np.where(strided[0] | strided[1], lanes, 0)
+    return found, np.where(strided[0] | strided[1], lanes, 0)
+
+
+def _sides(kernel: Kernel, s: Statement) -> tuple[Access, list[Access], bool]:
+    """The read that a cooperative copy is about, its other reads, and whether it goes inwards."""
+    inward = _level(kernel, s.write) == "shared"
+    source = "global" if inward else "shared"
+    read = next((r for r in s.reads if _level(kernel, r) == source), s.reads[0])
+    return read, [r for r in s.reads if r is not read and in_memory(kernel, r)], inward
 
 
 def _strided(

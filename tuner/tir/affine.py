@@ -193,6 +193,16 @@ class Radix:
         return self.divide(Form(0, whole), q.div * by)[0], _quasi(wrapped, q.div, by)
 
 
+class _NoCuts(Radix):
+    """For expressions that must be plain sums: refuses every division."""
+
+    def divide(self, form: Form, by: int) -> tuple[Form, Form]:
+        raise Unsupported(f"quotient by {by}")
+
+
+NO_CUTS = _NoCuts()
+
+
 def _quasi(terms: Mapping[str, int], div: int, mod: int) -> Form:
     return Form(0, {}, (Quasi(terms, div, mod, 1),))
 

@@ -2,19 +2,19 @@
 
 Before the postprocessor it is one loop over the tile and a block annotation with the vector width
 ``v``; RewriteCooperativeFetch splits that loop by ``[None, T, v]`` and binds the middle to
-threadIdx (to threadIdx.y and threadIdx.x in tensor-core sketches), under the loops that already
-have that threadIdx.  Either way the analysis wants the loop over the whole tile back.
+threadIdx (to threadIdx.y and threadIdx.x in tensor-core sketches) and the last to lanes.  Such a
+nest around a block between global and shared memory is taken for one.  Either way the analysis
+wants the loop over the whole tile back.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from tvm import prim
 
-from tuner.tir.affine import Joined, Unsupported
+from tuner.tir.affine import NO_CUTS, Form, Joined, Unsupported, evaluate
 from tuner.tir.walk import Block, Loop
 
 _ANNOTATION = "meta_schedule.cooperative_fetch"
@@ -51,12 +51,20 @@ def _rewritten(block: Block) -> Cooperative | None:
     end = len(loops)
     while loops and loops[-1].kind.startswith("threadIdx"):
         loops.pop()
-    threads = block.loops[len(loops) : end]
-    around = {loop.kind for loop in loops}
-    if not loops or loops[-1].kind != "serial" or not any(t.kind in around for t in threads):
+    bound = len(loops) < end
+    if not bound or not loops or loops[-1].kind != "serial" or not _between(block.block):
         return None
     serial = loops.pop()
     return _joined(block, tuple(loops), (serial, *block.loops[len(loops) + 1 :]), lanes)
+
+
+def _between(block: Any) -> bool:
+    """Whether a block writes shared memory from global memory, or the other way round."""
+    to = str(block.writes[0].source.scope())
+    sources = {str(r.source.scope()).partition(".")[0] for r in block.reads}
+    return (
+        "shared" in sources if to == "global" else to.startswith("shared") and "global" in sources
+    )
 
 
 def _joined(
@@ -67,14 +75,23 @@ def _joined(
         ratios.append((loop.name, below))
         below *= loop.extent
     joined = Joined(f"{parts[0].name}.tile", tuple(reversed(ratios)))
-    extent = _bound(block.realize.predicate, prod(loop.extent for loop in parts))
+    extent = _bound(block.realize.predicate, parts, joined) or below
     return Cooperative(outer, joined.name, extent, lanes, joined)
 
 
-def _bound(predicate: Any, full: int) -> int:
-    """Extent of the tile: the bound of the guard ``index < extent``, else all of the loops."""
-    if isinstance(predicate, prim.IntImm):
-        return full
-    if isinstance(predicate, prim.LT) and isinstance(predicate.b, prim.IntImm):
-        return int(predicate.b.value)
-    raise Unsupported(f"guard {predicate} of a cooperative copy")
+def _bound(guard: Any, parts: tuple[Loop, ...], joined: Joined) -> int | None:
+    """Extent of the tile from a guard ``index < extent``; None where there is no such guard.
+
+    The guard may also hold conditions on the edges of the tensor, which do not end the tile.
+    """
+    if isinstance(guard, prim.And):
+        return _bound(guard.a, parts, joined) or _bound(guard.b, parts, joined)
+    if not isinstance(guard, prim.LT) or not isinstance(guard.b, prim.IntImm):
+        return None
+    env = {loop.variable: Form(0, {loop.name: 1}) for loop in parts}
+    try:
+        index = evaluate(guard.a, env, NO_CUTS).terms
+    except Unsupported:
+        return None
+    whole = all(index.get(p.name) == dict(joined.parts)[p.name] for p in parts if p.extent > 1)
+    return int(guard.b.value) if whole else None
