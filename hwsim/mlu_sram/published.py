@@ -1,8 +1,8 @@
-"""Rows of published MLU370 measurements as tile parameters.
+"""Rows of published MLU370 measurements as kernel tables.
 
 The columns are those of two public collections: ``tile_experiments`` (matmul kernels in BANG C,
 one row a version) and ``bang_ladder`` (one matmul in six steps of optimisation).  A row whose
-parameters were not published gives None.
+parameters were not published, or whose kernel is scalar code, gives None.
 """
 
 from __future__ import annotations
@@ -11,14 +11,49 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
+import msgspec
+
+from hwsim.chip import ChipError
+from hwsim.chips import load_chip
+from hwsim.mlu_sram.chip import MluChip
+from hwsim.mlu_sram.kernels import matmul_table
 from hwsim.mlu_sram.tiles import MatmulTiles
+from hwsim.table import KernelTable
 
 _Row = Mapping[str, str]
 _TRIANGLE_K_SHARE = 1 / 3  # mean of (i - j) / n over the lower triangle's tiles
 
 
-def tile_experiment(row: _Row) -> MatmulTiles | None:
-    """The kernel of one row of ``tile_experiments``.
+def chip_of(row: _Row) -> MluChip:
+    """The shipped chip that a row was measured on, at the clock that the row states.
+
+    Raises
+    ------
+    ChipError
+        No shipped MLU has the row's name.
+    """
+    found = re.match(r"(?i)mlu370-[a-z]\d", row["chip"])
+    chip = load_chip(found[0].lower() if found else row["chip"])
+    if not isinstance(chip, MluChip):
+        raise ChipError(f"chip {row['chip']!r}: expected an MLU370")
+    clock_mhz = float(row.get("clock_mhz") or chip.clock_mhz)
+    return msgspec.structs.replace(chip, clock_mhz=clock_mhz)
+
+
+def tile_experiment(row: _Row) -> KernelTable | None:
+    """The kernels of one row of ``tile_experiments``: one candidate."""
+    tiles = experiment_tiles(row)
+    return None if tiles is None else matmul_table([tiles], chip_of(row))
+
+
+def ladder_step(row: _Row) -> KernelTable | None:
+    """The kernel of one row of ``bang_ladder``."""
+    tiles = ladder_tiles(row)
+    return None if tiles is None else matmul_table([tiles], chip_of(row))
+
+
+def experiment_tiles(row: _Row) -> MatmulTiles | None:
+    """Tile parameters of one row of ``tile_experiments``.
 
     A kernel that computes only part of the output tiles (triangular operands) skips the zero steps
     along K as well.
@@ -49,8 +84,8 @@ def tile_experiment(row: _Row) -> MatmulTiles | None:
     return _triangular(tiles, _int(row, "output_tasks"))
 
 
-def ladder_step(row: _Row) -> MatmulTiles | None:
-    """The kernel of one row of ``bang_ladder``; None for the two scalar steps."""
+def ladder_tiles(row: _Row) -> MatmulTiles | None:
+    """Tile parameters of one row of ``bang_ladder``; None for the two scalar steps."""
     if "matmul" not in row["technique"] and not row["loops"]:
         return None
     n, k = _int(row, "N_out"), _int(row, "K_reduction")
