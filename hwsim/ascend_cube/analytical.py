@@ -34,7 +34,7 @@ def simulate(table: KernelTable, chip: Chip) -> SimResult:
     """
     if not isinstance(chip, AscendChip):
         raise TypeError(f"expected an AscendChip, got {type(chip).__name__}")
-    with np.errstate(over="ignore"):  # sizes beyond float64 end as a time-out
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: a time-out
         costs = costs_of(table, chip)
         phases = _phases(table, costs)
         latency_us = costs.kernel_us(phases.block_us)

@@ -66,8 +66,11 @@ def simulate_one(
     failure, _ = first_exceeded(limits(one, chip), 1)
     if failure[0] != Failure.ok:
         return DesResult(np.inf, Failure(int(failure[0])))
-    costs = costs_of(one, chip)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: a time-out
+        costs = costs_of(one, chip)
     program = program_of(one, costs, 0)
+    if not program.finite:
+        return DesResult(np.inf, Failure.timeout)
     whole = program.tiles * max(program.steps, 1) + program.stages <= full_steps
     run = run_block(program) if whole else _continued(program)
     block_us = np.maximum(run.block_us, costs.scalar_us)

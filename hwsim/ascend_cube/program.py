@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -52,6 +53,13 @@ class Program:
     x: Load
     vector_us: float
     c: Load
+
+    @property
+    def finite(self) -> bool:
+        """Whether every time is a number; sizes beyond float64 are not."""
+        loads = [*self.loads.values(), self.fix, self.x, self.c]
+        times = [t for load in loads for t in (load.count, load.held_us, load.hidden_us)]
+        return all(math.isfinite(t) for t in (*times, self.mmad_cold_us, self.vector_us))
 
     def shortened(self, tiles: int, steps: int) -> Program:
         """The same pipeline with fewer tiles, or fewer MMADs in each."""

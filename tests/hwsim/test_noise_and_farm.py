@@ -1,0 +1,76 @@
+"""Noise is a function of seed and candidate; the farm's clock is list scheduling."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hwsim.chips import load_chip
+from hwsim.farm import Farm, trial_seconds
+from hwsim.noise import measure
+from hwsim.result import Failure
+
+CHIP = load_chip("ascend-910b1")
+
+
+def test_a_candidate_reads_the_same_in_any_order_and_batch() -> None:
+    names = [f"candidate-{i}" for i in range(50)]
+    latency = np.linspace(10, 1000, 50)
+    whole = measure(latency, names, 3, 7, CHIP.noise)
+    order = np.random.default_rng(0).permutation(50)
+    again = measure(latency[order], [names[i] for i in order], 3, 7, CHIP.noise)
+    assert np.array_equal(whole[order], again)
+    assert not np.array_equal(whole, measure(latency, names, 3, 8, CHIP.noise))
+
+
+def test_the_spread_and_the_outliers_are_those_of_the_chip() -> None:
+    keys = np.arange(40_000, dtype=np.uint64)
+    noise = msgspec.structs.replace(CHIP.noise, sigma=0.02, outlier_probability=0.05)
+    read = measure(np.full(40_000, 100.0), keys, 2, 1, noise)
+    slow = read > 100 * (1 + noise.outlier_factor) / 2
+    assert slow.mean() == pytest.approx(0.05, abs=0.005)
+    assert np.log(read[~slow] / 100).std() == pytest.approx(0.02, rel=0.05)
+    assert abs(np.log(read[~slow] / 100).mean()) < 0.001
+
+
+def test_no_noise_reads_the_truth_and_a_failure_stays_infinite() -> None:
+    quiet = msgspec.structs.replace(CHIP.noise, sigma=0.0, outlier_probability=0.0)
+    read = measure(np.array([5.0, np.inf]), ["a", "b"], 2, 0, quiet)
+    assert read.tolist() == [[5.0, 5.0], [np.inf, np.inf]]
+    with pytest.raises(ValueError, match="repeats is 0"):
+        measure(np.array([5.0]), ["a"], 0, 0, quiet)
+
+
+def test_what_each_failure_costs() -> None:
+    bench = CHIP.bench
+    failure = np.array([Failure.ok, Failure.compile_error, Failure.launch_error, Failure.timeout])
+    latency = np.array([1e3, np.inf, np.inf, np.inf])
+    compile_s, run_s = trial_seconds(latency, np.array([0, 0, 0, 100]), failure, 3, bench)
+    setup = bench.upload_s + bench.run_overhead_s
+    assert compile_s.tolist() == [4.0, 4.0, 4.0, 4.2]
+    assert run_s == pytest.approx(
+        [setup + 3 * bench.min_run_s + 1e-3, 0, setup, setup + bench.timeout_s]
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 9), st.floats(0, 9)), max_size=30), st.integers(1, 8))
+def test_a_batch_takes_no_less_than_its_work_and_no_longer_on_a_bigger_farm(
+    trials: list[tuple[float, float]], workers: int
+) -> None:
+    compile_s = [c for c, _ in trials]
+    run_s = [r for _, r in trials]
+    bench = msgspec.structs.replace(CHIP.bench, compile_workers=workers, boards=1)
+    took = Farm(bench).batch_seconds(compile_s, run_s)
+    assert took >= max(sum(compile_s) / workers, sum(run_s)) - 1e-9
+    assert took <= sum(compile_s) + sum(run_s) + 1e-9
+    more = msgspec.structs.replace(bench, boards=2)
+    assert Farm(more).batch_seconds(compile_s, run_s) <= took + 1e-9
+
+
+def test_boards_wait_for_compilations() -> None:
+    bench = msgspec.structs.replace(CHIP.bench, compile_workers=2, boards=1)
+    assert Farm(bench).batch_seconds([1, 1, 1], [5, 5, 0]) == 11.0
+    assert Farm(bench).batch_seconds([], []) == 0.0
