@@ -34,13 +34,15 @@ class Access:
 
     ``split``: access instructions that one declared access takes (8 floats are two of 16 B).  Of
     one such instruction of one warp: ``sectors`` distinct 32 B sectors, ``lines`` distinct 128 B
-    lines, ``wavefronts`` shared-memory passes.
+    lines, ``wavefronts`` passes through the banks of shared memory and ``global_wavefronts`` those of
+    an L1 hit, where half- and quarter-warps never merge.
     """
 
     split: Floats
     sectors: Floats
     lines: Floats
     wavefronts: Floats
+    global_wavefronts: Floats
 
 
 def access_of(table: KernelTable, stream: str) -> Access:
@@ -53,8 +55,8 @@ def access_of(table: KernelTable, stream: str) -> Access:
     threads = np.minimum(table["threads"], WARP * _PHASES)
     keys = np.column_stack([np.minimum(width, WIDEST_BYTES), run, step1, step2, threads])
     index, first = _distinct(np.minimum(keys, float(_FAR)).astype(np.int64))
-    sectors, lines, waves = _evaluate(np.minimum(keys[first], float(_FAR)).astype(np.int64))
-    return Access(np.ceil(width / WIDEST_BYTES), sectors[index], lines[index], waves[index])
+    values = _evaluate(np.minimum(keys[first], float(_FAR)).astype(np.int64))
+    return Access(np.ceil(width / WIDEST_BYTES), *values[:, index])
 
 
 def _distinct(keys: Ints) -> tuple[Ints, Ints]:
@@ -68,19 +70,19 @@ def _distinct(keys: Ints) -> tuple[Ints, Ints]:
     return code, first
 
 
-def _evaluate(keys: Ints) -> tuple[Floats, Floats, Floats]:
-    out = np.ones((3, len(keys)))
+def _evaluate(keys: Ints) -> Floats:
+    out = np.ones((4, len(keys)))
     run = np.maximum(keys[:, 1], 1)
     even = (WARP % run == 0) | (run % WARP == 0)
     for mask, phases in ((even, 1), (~even, _PHASES)):
         for part in np.array_split(np.flatnonzero(mask), mask.sum() // 4096 + 1):
             if len(part):
                 out[:, part] = _warps(keys[part], phases)
-    return out[0], out[1], out[2]
+    return out
 
 
 def _warps(keys: Ints, phases: int) -> Floats:
-    """``(3, n)``: sectors, lines, wavefronts, averaged over ``phases`` warps."""
+    """``(4, n)``: sectors, lines, both wavefronts, averaged over ``phases`` warps."""
     width, run, step1, step2, threads = (c[:, None, None] for c in keys.T)
     t = np.arange(phases)[None, :, None] * WARP + np.arange(WARP)
     run = np.maximum(run, 1)
@@ -90,9 +92,10 @@ def _warps(keys: Ints, phases: int) -> Floats:
     used = active.any(axis=2)
     sectors = _count_blocks(start, width, SECTOR_BYTES)
     lines = _count_blocks(start, width, LINE_BYTES)
-    waves = _wavefronts(start, width[:, 0, 0])
+    waves = _wavefronts(start, width[:, 0, 0], merge=True)
+    apart = _wavefronts(start, width[:, 0, 0], merge=False)
     weight = used / used.sum(axis=1, keepdims=True)
-    return np.stack([(v * weight).sum(axis=1) for v in (sectors, lines, waves)])
+    return np.stack([(v * weight).sum(axis=1) for v in (sectors, lines, waves, apart)])
 
 
 def _count_blocks(start: Ints, width: Ints, size: int) -> Ints:
@@ -102,21 +105,23 @@ def _count_blocks(start: Ints, width: Ints, size: int) -> Ints:
     return 1 + np.asarray((np.diff(ends, axis=2) > 0).sum(axis=2))
 
 
-def _wavefronts(start: Ints, width: Ints) -> Floats:
+def _wavefronts(start: Ints, width: Ints, merge: bool) -> Floats:
     out = np.ones(start.shape[:2])
     for bytes_ in np.unique(width):
         rows = width == bytes_
-        out[rows] = _wavefronts_of_width(start[rows], int(bytes_))
+        out[rows] = _wavefronts_of_width(start[rows], int(bytes_), merge)
     return out
 
 
-def _wavefronts_of_width(start: Ints, width: int) -> Floats:
+def _wavefronts_of_width(start: Ints, width: int, merge: bool) -> Floats:
     words = max(width // BANK_BYTES, 1)
     word = start[..., None] // BANK_BYTES + np.arange(words)  # (n, phases, 32, words)
     if words == 1:
         return _fullest_bank(word)
     half = WARP // 2 if words == 2 else WARP // 4  # lanes of one pass
     apart = sum(_fullest_bank(word[:, :, i : i + half]) for i in range(0, WARP, half))
+    if not merge:
+        return apart
     both = 2 * half
     merged = sum(_fullest_bank(word[:, :, i : i + both]) for i in range(0, WARP, both))
     lane = np.arange(WARP)

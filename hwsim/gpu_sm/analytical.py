@@ -87,7 +87,7 @@ def _combined(
 ) -> Floats:
     """Blocks' main parts, then their epilogues as far as other blocks do not hide them."""
     model = chip.model
-    p = np.where(costs.straight, model.unit_exponent_straight, model.unit_exponent)
+    p = np.where(costs.pipelined, model.unit_exponent_pipelined, model.unit_exponent)
     slow = _slowdown(chip, unit_us)
     units = {u: us if u in _CHIP_WIDE else us * slow for u, us in unit_us.items()}
     last = {u: us if u in _CHIP_WIDE else us * slow for u, us in epilogue_us.items()}

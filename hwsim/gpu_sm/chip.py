@@ -21,6 +21,7 @@ SUB_PARTITIONS = 4  # warp schedulers of an SM
 REGISTER_UNIT = 256  # registers are given to a warp in units of this many
 MAX_REGISTERS_THREAD = 255  # beyond it values spill to local memory
 
+Exponent = Annotated[float, msgspec.Meta(ge=1)]
 Efficiency = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
@@ -28,9 +29,9 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Constants of the model rather than of the silicon: the compiler's habits, and how well the
     units of an SM overlap."""
 
-    unit_exponent: Annotated[float, msgspec.Meta(ge=1)]  # p-norm over units: 1 serial, inf ideal
-    unit_exponent_straight: Annotated[float, msgspec.Meta(ge=1)]  # the same for code that runs once
-    path_exponent: Annotated[float, msgspec.Meta(ge=1)]  # p-norm of units and latency
+    unit_exponent: Exponent  # p-norm over units: 1 serial, infinite ideal overlap
+    unit_exponent_pipelined: Exponent  # the same in software-pipelined code
+    path_exponent: Exponent  # p-norm of units and latency
     epilogue_overlap: NonNegative  # each further resident block hides epilogues by this exponent
     loads_in_flight: Positive  # independent loads of a thread in a loop
     serial_loads_in_flight: Positive  # the same where each load sits in a branch of its own

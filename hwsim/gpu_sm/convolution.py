@@ -14,6 +14,9 @@ from hwsim.table import KernelTable
 
 Ints = NDArray[np.int64]
 _F32 = 4
+# An unrolled load through the non-coherent path costs more than an ordinary one: medians of 2.3
+# (A100) and 1.45 (A4000) in the public measurements of this kernel; here their geometric mean.
+READ_ONLY_COST = 1.8
 _BANKS = 32
 
 
@@ -25,6 +28,7 @@ def convolution_2d(
     *,
     staged: ArrayLike = 1,
     padded: ArrayLike = 0,
+    read_only: ArrayLike = 0,
     height: int = 4096,
     width: int = 4096,
     filter_size: int = 15,
@@ -32,11 +36,12 @@ def convolution_2d(
     """Table of ``n`` fp32 convolutions; the tile parameters are ``(n,)`` integers.
 
     ``staged``: the input patch goes through shared memory, else every load goes to L1.  ``padded``:
-    shared rows are padded against bank conflicts, where the source pads at all.
+    shared rows are padded against bank conflicts, where the source pads at all; ``read_only``:
+    global loads take the non-coherent path.
     """
-    bx, by, tx, ty, use_shared, pad_wanted = np.broadcast_arrays(
+    bx, by, tx, ty, use_shared, pad_wanted, cached = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(v, np.int64)) for v in (
-            block_x, block_y, tile_x, tile_y, staged, padded))
+            block_x, block_y, tile_x, tile_y, staged, padded, read_only))
     )  # fmt: skip
     halo = filter_size - 1
     patch_x, patch_y = bx * tx + halo, by * ty + halo
@@ -48,6 +53,7 @@ def convolution_2d(
     checked = (width % (bx * tx) != 0) | (height % (by * ty) != 0)
     loads = _distinct(bx, tx, filter_size) * _distinct(by, ty, filter_size)
     direct = np.where(checked, taps * tx * ty, loads)  # what is checked is not merged
+    direct = np.where(cached > 0, np.rint(READ_ONLY_COST * direct).astype(np.int64), direct)
     stage_loads = -(-patch_x // bx) * -(-patch_y // by)
     operands = np.where(tx * ty > 1, filter_size + 7, 3)  # a filter row of inputs is kept for reuse
     return KernelTable.of(

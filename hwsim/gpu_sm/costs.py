@@ -226,21 +226,22 @@ class _Work:
         return np.asarray(fma + rest + self._operand_stalls())
 
     def _operand_stalls(self) -> Floats:
-        """Waiting for operands: once an iteration for shared memory, once a batch for L1 misses."""
+        """Waiting for operands: once an iteration, or an access where there are no iterations."""
         chip, table = self.chip, self.table
-        zero = np.zeros(table.n)
-        shared, direct = zero.copy(), zero.copy()
-        for stream, access in self.access.items():
-            count = _f(table, f"{stream}_count") * access.split
-            if stream.endswith("_shared_local"):
-                shared = np.maximum(shared, count)
-            elif stream.endswith("_global_local") and stream[0] != "c":
-                direct += count
-        ahead = chip.model.loads_in_flight
-        waits = np.where(self.iterations > 0, np.minimum(self.iterations, shared), shared)
         hit = self.traffic.l1_hit
-        latency = hit * chip.l1_latency + (1 - hit) * self.memory_latency()
-        return np.asarray(waits / ahead * chip.shared_latency + direct / ahead * latency)
+        near = hit * chip.l1_latency + (1 - hit) * self.memory_latency()
+        latency = {"_shared_local": np.full(table.n, chip.shared_latency), "_global_local": near}
+        stalls = np.zeros(table.n)
+        for kind, clk in latency.items():
+            counts = [
+                _f(table, f"{s}_count") * a.split
+                for s, a in self.access.items()
+                if s.endswith(kind) and s[0] != "c"
+            ]
+            most = np.maximum.reduce([np.zeros(table.n), *counts])
+            waits = np.where(self.iterations > 0, np.minimum(self.iterations, most), most)
+            stalls += waits / chip.model.loads_in_flight * clk
+        return np.asarray(stalls)
 
 
 def store_wavefronts(table: KernelTable, stream: str) -> Floats:

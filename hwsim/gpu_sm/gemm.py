@@ -41,7 +41,7 @@ def clblast_gemm(
         "reduce_length": k, "reduce_inner": p["KWG"], "threads": threads,
         "vector_lanes": np.maximum(p["VWM"], p["VWN"]),
         "shared_bytes": 1.0 * _F32 * p["KWG"] * (p["SA"] * p["MWG"] + p["SB"] * p["NWG"]),
-        "acc_regs": mwi * nwi, "operand_regs": mwi + nwi,
+        "acc_regs": mwi * nwi, "operand_regs": 2 * (mwi + nwi),  # this and the next step of k
         "barriers": 2 * steps * (p["SA"] | p["SB"]),
     }  # fmt: skip
     side_m = (p["MWG"], p["MDIMA"], mwi, p["VWM"], p["SA"], m, _F32 * mwi, 0 * mwi)

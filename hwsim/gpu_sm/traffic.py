@@ -39,7 +39,7 @@ class Traffic:
     dram_read_bytes: Floats
     dram_write_bytes: Floats
     store_tags: Floats  # those of ``l1_tags`` that are stores
-    l1_hit: Floats  # share of the sectors that loads ask L1 for
+    l1_hit: Floats  # share of the sectors that loads straight to registers ask for
 
     @property
     def l2_bytes(self) -> Floats:
@@ -66,8 +66,8 @@ def traffic_of(
 ) -> Traffic:
     """Traffic of every row; ``access`` holds the streams that occur in the table."""
     zero = np.zeros(table.n)
-    passes, tags, stores, asked, l2_read, dram_read, l2_write, dram_write = (
-        zero.copy() for _ in range(8)
+    passes, tags, stores, asked, found, l2_read, dram_read, l2_write, dram_write = (
+        zero.copy() for _ in range(9)
     )
     blocks = np.maximum(_f(table, "blocks"), 1)
     fit_l1 = _l1_fit(table, chip, occupancy, access)
@@ -78,9 +78,11 @@ def traffic_of(
         missed = distinct + (sectors - distinct) * (1 - fit_l1)
         # Hits pass the banks like shared memory; what misses anyway costs its tag look-ups.
         staged = stream.endswith("_global_shared")
-        passes += 0 if staged else requests * access[stream].wavefronts
+        passes += 0 if staged else requests * access[stream].global_wavefronts
         tags += requests * access[stream].lines if staged else 0
-        asked += sectors * blocks * SECTOR_BYTES
+        if not staged:
+            asked += sectors
+            found += sectors - missed
         l2_read += missed * blocks * SECTOR_BYTES
         dram_read += _dram_read(table, chip, occupancy, stream, missed * SECTOR_BYTES)
     for stream in (s for s in STORES if s in access):
@@ -89,7 +91,7 @@ def traffic_of(
         l2_write += requests * access[stream].sectors * blocks * SECTOR_BYTES
         dram_write += _f(table, f"{stream}_unique_bytes")
     cold = 1 - _warm(table, chip)
-    hit = 1 - l2_read / np.maximum(asked, 1)
+    hit = found / np.maximum(asked, 1)
     return Traffic(
         passes, tags + stores, l2_read, l2_write, dram_read * cold, dram_write * cold, stores, hit
     )
