@@ -7,7 +7,7 @@ import numpy as np
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.ascend_cube.memory import READS, WRITES
 from hwsim.ascend_cube.placement import column
-from hwsim.result import Failure, Limit
+from hwsim.result import Failure, FloatColumn, Limit
 from hwsim.table import KernelTable
 
 BUFFERS = ("l1", "l0a", "l0b", "l0c", "ub")
@@ -36,7 +36,7 @@ def limits(table: KernelTable, chip: AscendChip) -> tuple[Limit, ...]:
     return tuple(found)
 
 
-def timeout(latency_us: np.ndarray[tuple[int], np.dtype[np.float64]], chip: AscendChip) -> Limit:
+def timeout(latency_us: FloatColumn, chip: AscendChip) -> Limit:
     """The bench gives a kernel up that runs longer than its ``timeout_s``."""
     have = np.full(len(latency_us), chip.bench.timeout_s * 1e6)
     return Limit("run_time", Failure.timeout, latency_us, have, "us")
