@@ -36,6 +36,7 @@ def columns(kernel: Kernel) -> Columns:
         "barriers": barriers(kernel, threads),
         "tensor_core": np.full(kernel.n, kernel.on_tensor_cores, dtype=np.int64),
         "ramp_lanes": moved.ramp_lanes,
+        "vector_bytes": _vector_bytes(kernel),
     }
     out["code_macs"] = _straight_line(kernel)
     return out
@@ -138,6 +139,15 @@ def _annotations(kernel: Kernel) -> Columns:
         "pipeline_extent": extent,
         "pipeline_stages": stages,
     }
+
+
+def _vector_bytes(kernel: Kernel) -> NDArray[np.float64]:
+    widest = np.zeros(kernel.n)
+    for s in kernel.statements:
+        if s.lanes is not None:
+            size = max(element_bytes(kernel.buffer(a)) for a in (*s.reads, s.write))
+            widest = np.maximum(widest, np.where(s.lanes > 1, s.lanes * size, 0))
+    return widest
 
 
 def _straight_line(kernel: Kernel) -> IntColumn:

@@ -86,8 +86,11 @@ def _cooperative(
         spread = _spread(kernel, access, across, lanes)
         stream = f"{kernel.label(access)}_{_level(kernel, access)}_local"
         found.append(_movement(kernel, s, stream, access, tile, count, times * size, spread))
-    strided = [_strided(kernel, side, threads, lanes, size) for side in sides]
-    return found, np.where(strided[0] | strided[1], lanes, 0)
+    ramp = np.zeros(n, dtype=bool)
+    for access, side in zip((outer, inner), sides, strict=True):
+        if not access.splits:
+            ramp |= _strided(kernel, side, threads, lanes, size)
+    return found, np.where(ramp, lanes, 0)
 
 
 def _sides(kernel: Kernel, s: Statement) -> tuple[Access, list[Access], bool]:
