@@ -61,6 +61,9 @@ def postprocs(chip: Chip) -> list[Any]:
 
 def space_generator(workload: Workload, chip: Chip) -> Any:
     """The same space for TVM's own search, with its rules, postprocs and mutators."""
+    from tuner.spaces.fast_script import load_tvm_intrinsics
+
+    load_tvm_intrinsics()  # the search's TuneContext would, ten times slower
     backend = _backend(chip)
     if chip.backend == "gpu_sm":
         return backend.space_generator(workload.dtype, chip)

@@ -24,18 +24,23 @@ class MutateCategorical(ms.mutator.PyMutator):  # type: ignore[misc]
 
     def apply(self, trace: Any, rand_state: int) -> Any:
         """A mutated copy of ``trace``; None where it has no categorical with a choice."""
-        sites = [i for i in trace.insts if _choices(i) > 1 and i in trace.decisions]
-        if not sites:
-            return None
-        rng = np.random.default_rng(abs(rand_state))
-        site = sites[rng.integers(len(sites))]
-        step = 1 + int(rng.integers(_choices(site) - 1))
-        decision = (int(trace.decisions[site]) + step) % _choices(site)
-        return trace.with_decision(site, decision, remove_postproc=True)
+        return change_categorical(trace, abs(rand_state))
 
     def clone(self) -> Any:
         """A new mutator; there is no state."""
         return MutateCategorical()
+
+
+def change_categorical(trace: Any, seed: int) -> Any:
+    """``trace`` with one categorical decision changed; None where there is no choice."""
+    sites = [i for i in trace.insts if _choices(i) > 1 and i in trace.decisions]
+    if not sites:
+        return None
+    rng = np.random.default_rng(seed)
+    site = sites[rng.integers(len(sites))]
+    step = 1 + int(rng.integers(_choices(site) - 1))
+    decision = (int(trace.decisions[site]) + step) % _choices(site)
+    return trace.with_decision(site, decision, remove_postproc=True)
 
 
 def _choices(inst: Any) -> int:

@@ -23,13 +23,14 @@ def is_reduction(block: Any) -> bool:
     return any(it.iter_type == it.CommReduce for it in block.iter_vars)
 
 
-def consumers(sch: Schedule, block: Any) -> int:
-    """How many blocks read what ``block`` writes."""
-    return sum(readers(sch, write.source) for write in block.writes)
+def is_output(sch: Schedule, block: Any) -> bool:
+    """Whether ``block`` writes a parameter of the program."""
+    params = sch.mod["main"].params
+    return any(p.same_as(write.source) for write in block.writes for p in params)
 
 
 def readers(sch: Schedule, buffer: Any) -> int:
-    """How many blocks read ``buffer``, accumulators that read themselves not counted."""
+    """How many blocks read ``buffer``."""
     return sum(any(r.source.same_as(buffer) for r in block.reads) for block in blocks(sch))
 
 
@@ -47,8 +48,8 @@ def inline_elementwise(sch: Schedule, keep_shared: bool) -> None:
     """
     for name in [block.name_hint for block in blocks(sch)]:
         block = next(b for b in blocks(sch) if b.name_hint == name)
-        users = consumers(sch, block)
-        if is_reduction(block) or not users or (keep_shared and users > 1):
+        shared = sum(readers(sch, write.source) for write in block.writes) > 1
+        if is_reduction(block) or is_output(sch, block) or (keep_shared and shared):
             continue
         sch.compute_inline(sch.get_sblock(name))
 
@@ -59,26 +60,30 @@ def parallel_dims(stages: list[Any], output: Any) -> list[bool]:
     ``stages`` are in program order.  A dimension is followed from the output's index variables
     through the accesses to the stages; an index that is no plain variable loses it.
     """
-    everything: list[int | None] = list(range(len(output.writes[0].region)))
-    carried = {output.writes[0].source.name: everything}
-    kept = set(everything)
+    kept = set(range(len(output.writes[0].region)))
+    carried: list[tuple[Any, list[int | None]]] = [(output.writes[0].source, [*kept])]
     for block in (output, *reversed(stages)):
-        dims = carried[block.writes[0].source.name]
-        kept &= set(dims)
-        _carry(block, dims, carried)
-    return [dim in kept for dim in everything]
+        dims = _common(carried, block.writes[0].source)
+        kept.intersection_update(dims)
+        carried += _carried(block, dims)
+    return [dim in kept for dim in range(len(output.writes[0].region))]
 
 
-def _carry(block: Any, dims: list[int | None], carried: dict[str, list[int | None]]) -> None:
-    """Note which output dimension indexes each dimension of each buffer that ``block`` reads."""
+def _common(carried: list[tuple[Any, list[int | None]]], buffer: Any) -> list[int | None]:
+    """The output dimension behind each dimension of ``buffer`` where all its readers agree."""
+    seen = [dims for source, dims in carried if source.same_as(buffer)]
+    return [dims[0] if len(set(dims)) == 1 else None for dims in zip(*seen, strict=True)]
+
+
+def _carried(block: Any, dims: list[int | None]) -> list[tuple[Any, list[int | None]]]:
+    """Which output dimension indexes each dimension of each buffer that ``block`` reads."""
     of_var = {
         r.min.name: dim
         for r, dim in zip(block.writes[0].region, dims, strict=True)
         if isinstance(r.min, Var)
     }
-    for read in block.reads:
-        found = [of_var.get(r.min.name) if isinstance(r.min, Var) else None for r in read.region]
-        seen = carried.get(read.source.name)
-        if seen is not None:
-            found = [a if a == b else None for a, b in zip(seen, found, strict=True)]
-        carried[read.source.name] = found
+
+    def dim_of(r: Any) -> int | None:
+        return of_var.get(r.min.name) if isinstance(r.min, Var) else None
+
+    return [(read.source, [dim_of(r) for r in read.region]) for read in block.reads]

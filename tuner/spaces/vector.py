@@ -20,9 +20,9 @@ from tvm.s_tir import Schedule
 from tuner.spaces.common import annotate_buffers, sample_buffers
 from tuner.spaces.stages import (
     blocks,
-    consumers,
     has_static_region,
     inline_elementwise,
+    is_output,
     is_reduction,
     parallel_dims,
 )
@@ -35,7 +35,7 @@ def sketches(sch: Schedule, unit: VectorUnit) -> list[Schedule]:
     A program with several outputs becomes one kernel a block.
     """
     program = blocks(sch)
-    if sum(consumers(sch, block) == 0 for block in program) > 1:
+    if sum(is_output(sch, block) for block in program) > 1:
         return [_separate(sch.copy(), unit)]
     made = [_fused(sch.copy(), unit, streamed=False)]
     if any(is_reduction(block) for block in program):
