@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import Access
-from hwsim.gpu_sm.chip import LINE_BYTES, SECTOR_BYTES, WARP, GpuChip
+from hwsim.gpu_sm.chip import LINE_BYTES, SECTOR_BYTES, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
+from hwsim.gpu_sm.work import f, requests_of
 from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
@@ -30,16 +31,26 @@ STORES = tuple(s for s in GPU_STREAMS if s.endswith("_global"))
 
 @dataclass(frozen=True)
 class Traffic:
-    """Columns ``(n,)``: ``l1_passes`` data passes of one block; bytes of the whole kernel."""
+    """Columns ``(n,)``: passes and tags of one block, bytes of the whole kernel.
 
-    l1_passes: Floats
-    l1_tags: Floats  # look-ups of lines by accesses that miss, stores included
-    l2_read_bytes: Floats
+    ``stage``: what fills shared memory; ``direct``: loads straight to registers.
+    """
+
+    l1_passes: Floats  # bank passes of direct loads
+    stage_tags: Floats  # lines that staged loads look up
+    store_tags: Floats  # lines that stores look up
+    l2_stage_bytes: Floats
+    l2_direct_bytes: Floats
     l2_write_bytes: Floats
-    dram_read_bytes: Floats
+    dram_stage_bytes: Floats
+    dram_direct_bytes: Floats
     dram_write_bytes: Floats
-    store_tags: Floats  # those of ``l1_tags`` that are stores
-    l1_hit: Floats  # share of the sectors that loads straight to registers ask for
+    l1_hit: Floats  # share of the sectors that direct loads ask for
+
+    @property
+    def l2_read_bytes(self) -> Floats:
+        """What the SMs read from L2."""
+        return self.l2_stage_bytes + self.l2_direct_bytes
 
     @property
     def l2_bytes(self) -> Floats:
@@ -47,66 +58,59 @@ class Traffic:
         return self.l2_read_bytes + self.l2_write_bytes
 
     @property
+    def dram_read_bytes(self) -> Floats:
+        """What L2 reads from DRAM."""
+        return self.dram_stage_bytes + self.dram_direct_bytes
+
+    @property
     def dram_bytes(self) -> Floats:
         """Both directions between L2 and DRAM."""
         return self.dram_read_bytes + self.dram_write_bytes
-
-
-def requests_of(table: KernelTable, stream: str, access: Access, warps: Floats) -> Floats:
-    """Warp-wide access instructions of one block; warps with no live lane issue none."""
-    width = np.maximum(_f(table, f"{stream}_lanes") * _f(table, f"{stream}_elem_bytes"), 1)
-    full = width * np.maximum(_f(table, "threads"), 1)
-    moved = _f(table, f"{stream}_bytes")
-    live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
-    return np.asarray(_f(table, f"{stream}_count") * access.split * warps * live)
 
 
 def traffic_of(
     table: KernelTable, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
 ) -> Traffic:
     """Traffic of every row; ``access`` holds the streams that occur in the table."""
-    zero = np.zeros(table.n)
-    passes, tags, stores, asked, found, l2_read, dram_read, l2_write, dram_write = (
-        zero.copy() for _ in range(9)
-    )
-    blocks = np.maximum(_f(table, "blocks"), 1)
-    fit_l1 = _l1_fit(table, chip, occupancy, access)
+    blocks = np.maximum(f(table, "blocks"), 1)
+    fit = _l1_fit(table, chip, occupancy, access)
+    cold = 1 - _warm(table, chip)
+    sums = {name: np.zeros(table.n) for name in Traffic.__dataclass_fields__}
+    asked, found = np.zeros(table.n), np.zeros(table.n)
     for stream in (s for s in LOADS if s in access):
         requests = requests_of(table, stream, access[stream], occupancy.warps)
         sectors = requests * access[stream].sectors
         distinct = np.minimum(_block_bytes(table, stream) / SECTOR_BYTES, sectors)
-        missed = distinct + (sectors - distinct) * (1 - fit_l1)
-        # Hits pass the banks like shared memory; what misses anyway costs its tag look-ups.
-        staged = stream.endswith("_global_shared")
-        passes += 0 if staged else requests * access[stream].global_wavefronts
-        tags += requests * access[stream].lines if staged else 0
-        if not staged:
+        missed = distinct + (sectors - distinct) * (1 - fit)
+        kind = "stage" if stream.endswith("_global_shared") else "direct"
+        if kind == "stage":  # what misses anyway costs its tag look-ups
+            sums["stage_tags"] += requests * access[stream].lines
+        else:  # hits pass the banks like shared memory
+            sums["l1_passes"] += requests * access[stream].global_wavefronts
             asked += sectors
             found += sectors - missed
-        l2_read += missed * blocks * SECTOR_BYTES
-        dram_read += _dram_read(table, chip, occupancy, stream, missed * SECTOR_BYTES)
+        sums[f"l2_{kind}_bytes"] += missed * blocks * SECTOR_BYTES
+        reads = _dram_read(table, chip, occupancy, stream, missed * SECTOR_BYTES)
+        sums[f"dram_{kind}_bytes"] += reads * cold
     for stream in (s for s in STORES if s in access):
         requests = requests_of(table, stream, access[stream], occupancy.warps)
-        stores += requests * access[stream].lines
-        l2_write += requests * access[stream].sectors * blocks * SECTOR_BYTES
-        dram_write += _f(table, f"{stream}_unique_bytes")
-    cold = 1 - _warm(table, chip)
-    hit = found / np.maximum(asked, 1)
-    return Traffic(
-        passes, tags + stores, l2_read, l2_write, dram_read * cold, dram_write * cold, stores, hit
-    )
+        sums["store_tags"] += requests * access[stream].lines
+        sums["l2_write_bytes"] += requests * access[stream].sectors * blocks * SECTOR_BYTES
+        sums["dram_write_bytes"] += f(table, f"{stream}_unique_bytes") * cold
+    sums["l1_hit"] = found / np.maximum(asked, 1)
+    return Traffic(**sums)
 
 
 def _block_bytes(table: KernelTable, stream: str) -> Floats:
     """Distinct bytes of a load stream that one block needs, in whole sectors."""
-    run = np.maximum(_f(table, f"{stream}_run_bytes"), 1)
+    run = np.maximum(f(table, f"{stream}_run_bytes"), 1)
     waste = np.ceil(run / SECTOR_BYTES) * SECTOR_BYTES / run
     if stream.endswith("_global_shared"):
-        return np.asarray(_f(table, f"{stream}_count") * _f(table, f"{stream}_bytes") * waste)
+        return np.asarray(f(table, f"{stream}_count") * f(table, f"{stream}_bytes") * waste)
     share = {"a": "grid_m", "b": "grid_n"}.get(stream[0])
-    batch = np.maximum(_f(table, "grid_batch"), 1)
-    parts = np.maximum(_f(table, share), 1) * batch if share else np.maximum(_f(table, "blocks"), 1)
-    return np.asarray(_f(table, f"{stream}_unique_bytes") / parts * waste)
+    batch = np.maximum(f(table, "grid_batch"), 1)
+    parts = np.maximum(f(table, share), 1) * batch if share else np.maximum(f(table, "blocks"), 1)
+    return np.asarray(f(table, f"{stream}_unique_bytes") / parts * waste)
 
 
 def _l1_fit(
@@ -116,15 +120,15 @@ def _l1_fit(
 
     Warps of a block drift apart by a few iterations, so that many iterations' lines must stay.
     """
-    macs = _f(table, "macs") / np.maximum(_f(table, "blocks") * _f(table, "threads"), 1)
-    iterations = np.maximum(macs / np.maximum(_f(table, "acc_regs"), 1), 1)
+    macs = f(table, "macs") / np.maximum(f(table, "blocks") * f(table, "threads"), 1)
+    iterations = np.maximum(macs / np.maximum(f(table, "acc_regs"), 1), 1)
     window = np.zeros(table.n)
     for stream in (s for s in LOADS if s in access):
         sparse = access[stream].lines * LINE_BYTES / (access[stream].sectors * SECTOR_BYTES)
         window += _block_bytes(table, stream) * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
     window *= np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared
     l1 = (chip.l1_shared_kib - chip.carveout_min_kib) * _L1_STREAMS * 1024.0
-    shared = occupancy.blocks_unshared * _f(table, "shared_bytes")
+    shared = occupancy.blocks_unshared * f(table, "shared_bytes")
     free = np.maximum(l1 - shared, _L1_LEAST_BYTES)
     return kept(window, free)
 
@@ -133,18 +137,18 @@ def _dram_read(
     table: KernelTable, chip: GpuChip, occupancy: Occupancy, stream: str, block: Floats
 ) -> Floats:
     """DRAM bytes of one load stream of which a block takes ``block`` bytes from L2."""
-    blocks = np.maximum(_f(table, "blocks"), 1)
-    unique = np.minimum(_f(table, f"{stream}_unique_bytes"), block * blocks)
+    blocks = np.maximum(f(table, "blocks"), 1)
+    unique = np.minimum(f(table, f"{stream}_unique_bytes"), block * blocks)
     l2 = chip.l2_kib * 1024.0
-    rows, columns = (np.maximum(_f(table, f"grid_{axis}"), 1) for axis in "mn")
+    rows, columns = (np.maximum(f(table, f"grid_{axis}"), 1) for axis in "mn")
     wave = np.minimum(blocks, chip.sms * occupancy.blocks_sm)
     waves = blocks / wave
     if stream[0] == "a":
         needed = np.maximum(wave / columns, 1) * block * waves
-        between = _f(table, "b_global_shared_unique_bytes") + _f(table, "b_global_local_unique_bytes")
+        between = f(table, "b_global_shared_unique_bytes") + f(table, "b_global_local_unique_bytes")
     elif stream[0] == "b":
         needed = np.minimum(columns, wave) * block * waves
-        between = unique / np.maximum(_f(table, "grid_batch"), 1) + block
+        between = unique / np.maximum(f(table, "grid_batch"), 1) + block
     else:
         needed = block * blocks
         own = np.maximum(unique / blocks, 1)  # the rest of a block's bytes it shares with neighbours
@@ -155,8 +159,8 @@ def _dram_read(
 
 def _written(table: KernelTable) -> Floats:
     """Bytes that one block writes."""
-    out = sum((_f(table, f"{s}_unique_bytes") for s in STORES), np.zeros(table.n))
-    return np.asarray(out / np.maximum(_f(table, "blocks"), 1))
+    out = sum((f(table, f"{s}_unique_bytes") for s in STORES), np.zeros(table.n))
+    return np.asarray(out / np.maximum(f(table, "blocks"), 1))
 
 
 def kept(footprint: Floats, capacity: Floats | float) -> Floats:
@@ -170,9 +174,5 @@ def kept(footprint: Floats, capacity: Floats | float) -> Floats:
 
 def _warm(table: KernelTable, chip: GpuChip) -> Floats:
     """Share of a kernel's data that its previous run left in L2 (kernels are timed repeatedly)."""
-    footprint = sum(_f(table, f"{s}_unique_bytes") for s in (*LOADS, *STORES))
+    footprint = sum(f(table, f"{s}_unique_bytes") for s in (*LOADS, *STORES))
     return kept(np.asarray(footprint), chip.l2_kib * 1024.0)
-
-
-def _f(table: KernelTable, name: str) -> Floats:
-    return np.asarray(table[name], dtype=np.float64)

@@ -1,0 +1,138 @@
+"""What one block of a kernel executes: instructions of its warps, by kind.
+
+A warp instruction counts once for its 32 threads.  Where the table gives the amounts of a whole
+kernel, they are spread evenly over blocks and threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.gpu_sm.access import Access, access_of
+from hwsim.gpu_sm.chip import WARP, GpuChip
+from hwsim.gpu_sm.occupancy import Occupancy
+from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
+
+MMA_MACS = 16 * 8 * 16  # of one warp-wide tensor-core instruction (m16n8k16)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Warp instructions of one block, columns ``(n,)``."""
+
+    fma: Floats
+    mma: Floats
+    fma_macs: Floats  # thread-level MACs of the kernel outside the tensor cores
+    integer: Floats  # element operations, index arithmetic, loop control
+    special: Floats
+    memory: Floats  # accesses of every kind, spills included
+    staging: Floats  # of ``integer`` and ``memory``, what fills shared memory
+    spill: Floats  # local-memory accesses of spilled registers
+    shared_wavefronts: Floats  # operands read from shared memory
+    stage_wavefronts: Floats  # staged tiles written to shared memory
+    iterations: Floats  # of a thread's innermost loop: each updates every accumulator once
+    warps: Floats
+    blocks: Floats
+
+    @property
+    def instructions(self) -> Floats:
+        """All warp instructions of a block."""
+        return np.asarray(self.fma + self.mma + self.integer + self.special + self.memory)
+
+
+def requests_of(table: KernelTable, stream: str, access: Access, warps: Floats) -> Floats:
+    """Warp-wide access instructions of one block; warps with no live lane issue none."""
+    width = np.maximum(f(table, f"{stream}_lanes") * f(table, f"{stream}_elem_bytes"), 1)
+    full = width * np.maximum(f(table, "threads"), 1)
+    moved = f(table, f"{stream}_bytes")
+    live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
+    return np.asarray(f(table, f"{stream}_count") * access.split * warps * live)
+
+
+def work_of(
+    table: KernelTable, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
+) -> Work:
+    """Instruction counts of every row; ``access`` holds the streams that occur."""
+    warps, blocks = occupancy.warps, np.maximum(f(table, "blocks"), 1)
+    tensor = f(table, "tensor_core") > 0
+    macs = f(table, "macs") / blocks
+    thread_macs = np.where(tensor, 0, macs / np.maximum(f(table, "threads"), 1))
+    iterations = thread_macs / np.maximum(f(table, "acc_regs"), 1)
+    dot = np.where(f(table, "intrin_k") > 1, f(table, "intrin_k"), 1)  # dp4a does 4 MACs at once
+    requests = {s: requests_of(table, s, a, warps) for s, a in access.items()}
+    zero = np.zeros(table.n)
+    staged = sum((r for s, r in requests.items() if s.endswith("_global_shared")), zero)
+    spill = 2 * occupancy.spill_registers * iterations * warps
+    index = chip.model.index_ops * staged
+    return Work(
+        fma=thread_macs / dot * warps,
+        fma_macs=np.where(tensor, 0, f(table, "macs")),
+        mma=np.where(tensor, macs / MMA_MACS, 0),
+        integer=index + _loose_ops(table, chip, requests, iterations * warps, blocks),
+        special=f(table, "special_ops") / blocks / WARP,
+        memory=sum(requests.values(), zero) + staged + spill,
+        staging=index + 2 * staged,
+        spill=spill,
+        shared_wavefronts=_operand_wavefronts(requests, access, zero),
+        stage_wavefronts=_stage_wavefronts(table, requests, zero),
+        iterations=iterations,
+        warps=warps,
+        blocks=blocks,
+    )
+
+
+def _loose_ops(
+    table: KernelTable,
+    chip: GpuChip,
+    requests: Mapping[str, Floats],
+    iterations: Floats,
+    blocks: Floats,
+) -> Floats:
+    """Integer instructions outside staging: element operations, addresses, loop control."""
+    direct = sum(
+        (r for s, r in requests.items() if "global" in s and not s.endswith("_global_shared")),
+        np.zeros(table.n),
+    )
+    unrolled = np.maximum(f(table, "unroll"), chip.model.auto_unroll)
+    copies = np.maximum(unrolled / np.maximum(f(table, "acc_regs"), 1), 1)
+    loops = chip.model.loop_ops * iterations / copies
+    return np.asarray(f(table, "alu_ops") / blocks / WARP + direct + loops)
+
+
+def _operand_wavefronts(
+    requests: Mapping[str, Floats], access: Mapping[str, Access], zero: Floats
+) -> Floats:
+    streams = [s for s in requests if "shared" in s and not s.endswith("_global_shared")]
+    return np.asarray(sum((requests[s] * access[s].wavefronts for s in streams), zero))
+
+
+def _stage_wavefronts(
+    table: KernelTable, requests: Mapping[str, Floats], zero: Floats
+) -> Floats:
+    streams = [s for s in requests if s.endswith("_global_shared")]
+    return np.asarray(sum((requests[s] * store_wavefronts(table, s) for s in streams), zero))
+
+
+def store_wavefronts(table: KernelTable, stream: str) -> Floats:
+    """Wavefronts of one shared-memory store of a staging stream (dense where no stride is given)."""
+    names = ("lanes", "elem_bytes", "thread_run")
+    columns = {f"{stream}_{n}": table[f"{stream}_{n}"] for n in names}
+    step1, step2 = (table[f"{stream}_store_stride{i}_bytes"] for i in (1, 2))
+    width = f(table, f"{stream}_lanes") * f(table, f"{stream}_elem_bytes")
+    row = width * np.maximum(f(table, f"{stream}_thread_run"), 1)
+    dense = (step1 == 0) & (step2 == 0)
+    columns[f"{stream}_stride1_bytes"] = np.where(dense, width, step1)
+    columns[f"{stream}_stride2_bytes"] = np.where(dense, row, step2)
+    side = KernelTable("gpu_sm", table.n, {**columns, "threads": table["threads"]})
+    return access_of(side, stream).wavefronts
+
+
+def f(table: KernelTable, name: str) -> Floats:
+    """Column ``name`` as float64: products of counts must not wrap."""
+    return np.asarray(table[name], dtype=np.float64)
