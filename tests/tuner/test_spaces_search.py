@@ -58,5 +58,11 @@ def test_the_mutator_changes_one_categorical(chip):
 
 
 def test_the_mutator_gives_up_where_there_is_no_choice():
-    sketch = spaces.design_space(resolve("add:8x8"), load_chip("a100-sxm-40gb"))[0]
+    sketch = spaces.design_space(resolve("add:1024x1024"), load_chip("a100-sxm-40gb"))[0]
     assert change_categorical(sketch.trace, 1) is None
+
+
+@pytest.mark.parametrize("spec", ["add:512x512:float16", "softmax:48x96:float16"])
+def test_sketches_have_no_dead_decisions(spec):
+    for sketch in spaces.design_space(resolve(spec), load_chip("a100-sxm-40gb")):
+        assert len(sketch.trace.insts) == len(sketch.trace.simplified(True).insts)

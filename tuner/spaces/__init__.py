@@ -33,6 +33,9 @@ def target(chip: Chip) -> Any:
 def design_space(workload: Workload, chip: Chip) -> list[Any]:
     """The sketches of ``workload`` on ``chip``, a list of ``tvm.s_tir.Schedule``.
 
+    Their traces hold no dead instruction, so that no two decision vectors differ in nothing but a
+    decision that TVM's rules sampled and then did not use.
+
     Raises
     ------
     SpaceError
@@ -43,10 +46,16 @@ def design_space(workload: Workload, chip: Chip) -> list[Any]:
 
     sch = Schedule(IRModule({"main": workload.prim_func()}))
     try:
-        return list(_backend(chip).sketches(sch, workload.dtype, chip))
+        sketches = _backend(chip).sketches(sch.copy(), workload.dtype, chip)
+        return [_without_dead_instructions(sch.copy(), sketch) for sketch in sketches]
     except RuntimeError as error:  # TVM's ScheduleError and InternalError alike
         reason = str(error).strip().splitlines()[-1].removeprefix("Error message: ")
         raise SpaceError(f"workload {workload.name!r} on {chip.name}: {reason}") from None
+
+
+def _without_dead_instructions(fresh: Any, sketch: Any) -> Any:
+    sketch.trace.simplified(True).apply_to_schedule(fresh, remove_postproc=True)
+    return fresh
 
 
 def postprocs(chip: Chip) -> list[Any]:
