@@ -1,13 +1,15 @@
 """The learned gate: how likely a candidate is worthless, from what the run has measured so far.
 
-LightGBM predicts the logarithm of the latency from the 38 features; Platt scaling on held-out
-predictions turns the distance to the best so far into the probability of being worse than it.
-Labels are relative to the current best, so they are taken afresh after every round.
+LightGBM predicts, from the 38 features, how far above its lower bound a candidate stays: the
+logarithm of latency over ``least_us``.  Where the search has not been yet that holds far better
+than a prediction of the latency itself.  Platt scaling on held-out predictions turns the distance
+to the best so far into the probability of being worse than it.  Labels are relative to the current
+best, so they are taken afresh after every round.
 
 Nearly every candidate is worse than the best, so that a true probability alone would prune the
 few good ones along with the many bad ones.  A second condition protects them: the prediction has to
-lie beyond the best by more than the error that ``caution`` of the held-out predictions stay below.
-A candidate as good as the best is then pruned in one case of a hundred.
+lie beyond the best by more than the error that ``caution`` of the held-out predictions stay below,
+times ``ALLOWANCE``.  A candidate as good as the best is then pruned in one case of a hundred.
 """
 
 from __future__ import annotations
@@ -20,12 +22,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from pruner.calibration import Platt, Reliability, fit_platt, reliability
 from pruner.drift import Drift
+from pruner.features import FEATURE_NAMES
 from pruner.forest import ForestOptions, out_of_fold, predict, train
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
 VERSION = "1.0.0"
+ALLOWANCE = 1.5  # held-out errors are of places that the search has been to; elsewhere they grow
+_LEAST_US = FEATURE_NAMES.index("least_us")
 FAILURE_FACTOR = 2.0  # a failure counts as this many times the slowest kernel that ran
 
 
@@ -132,7 +137,7 @@ class Gate:
         """
         if self._booster is None:
             raise ValueError(f"gate: {self.samples} samples, it needs {self.options.min_samples}")
-        predicted = predict(self._booster, x) if len(x) else np.zeros(0)
+        predicted = predict(self._booster, x) + _bound(x) if len(x) else np.zeros(0)
         best = float(np.log(self.best_us))
         probability = self._platt.probability(predicted, best)
         prune = (probability > self.threshold_now) & (predicted > best + self._margin)
@@ -166,9 +171,15 @@ class Gate:
             return
         x = np.concatenate(self._x)
         log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
-        held = out_of_fold(x, log, self._forest)
+        held = out_of_fold(x, log - _bound(x), self._forest) + _bound(x)
         self._platt = fit_platt(held, log)
-        self._margin = max(float(np.quantile(held - log, self.options.caution)), 0.0)
+        error = float(np.quantile(held - log, self.options.caution))
+        self._margin = ALLOWANCE * max(error, 0.0)
         best = float(log.min())
         self.held_out = reliability(self._platt.probability(held, best), log > best)
-        self._booster = train(x, log, self._forest)
+        self._booster = train(x, log - _bound(x), self._forest)
+
+
+def _bound(x: Rows) -> Floats:
+    """``(n,)`` logarithm of the lower bound in microseconds."""
+    return np.log(np.maximum(x[:, _LEAST_US].astype(np.float64), 1e-3))
