@@ -1,4 +1,8 @@
-"""The cost model: boosted trees on the 38 features predict the logarithm of a latency."""
+"""The cost model: boosted trees on the 38 features predict how far a kernel is from its roofline.
+
+The target is the logarithm of latency over the least latency that the chip's peaks allow, so that
+the trees need to learn only what physics does not say already.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.chip import Chip
+from hwsim.table import KernelTable
+from pruner.bounds import least_us
+from pruner.features import features
 from pruner.forest import ForestOptions, predict, train
 
 MIN_ROWS = 16  # measurements before the model says anything
@@ -16,9 +24,11 @@ FAILURE_FACTOR = 4.0  # a failure counts as this many times the slowest success
 class TreeCostModel:
     """Trained anew from all measurements of the run after each round."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, chip: Chip, seed: int) -> None:
+        self._chip = chip
         self._options = ForestOptions(seed=seed)
         self._features: list[NDArray[np.float32]] = []
+        self._least: list[NDArray[np.float64]] = []
         self._latency_us: list[NDArray[np.float64]] = []
         self._booster: Any = None
 
@@ -27,19 +37,24 @@ class TreeCostModel:
         """Whether enough was measured to predict."""
         return self._booster is not None
 
-    def update(self, features: NDArray[np.float32], latency_us: NDArray[np.float64]) -> None:
-        """Learn from ``features`` ``(n, 38)`` and ``latency_us`` ``(n,)``, ``inf`` for failures."""
-        self._features.append(features)
+    def update(self, table: KernelTable, latency_us: NDArray[np.float64]) -> None:
+        """Learn from the candidates of ``table``: one latency each, ``inf`` for failures."""
+        self._features.append(features(table, self._chip))
+        self._least.append(self._log_least(table))
         self._latency_us.append(latency_us)
         x, y = np.concatenate(self._features), np.concatenate(self._latency_us)
         worked = np.isfinite(y)
         if len(y) < MIN_ROWS or not worked.any():
             return
-        target = np.log(np.where(worked, y, y[worked].max() * FAILURE_FACTOR))
+        latency = np.where(worked, y, y[worked].max() * FAILURE_FACTOR)
+        target = np.log(latency) - np.concatenate(self._least)
         self._booster = train(x, target, self._options)
 
-    def predict(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Predicted log latency ``(n,)``; only where :attr:`ready`."""
+    def predict(self, table: KernelTable) -> NDArray[np.float64]:
+        """Predicted log latency ``(n_candidates,)``; only where :attr:`ready`."""
         if self._booster is None:
             raise RuntimeError("the cost model has not been trained")
-        return predict(self._booster, features)
+        return predict(self._booster, features(table, self._chip)) + self._log_least(table)
+
+    def _log_least(self, table: KernelTable) -> NDArray[np.float64]:
+        return np.asarray(np.log(table.per_candidate(least_us(table, self._chip))))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hwsim.farm import Farm
 from hwsim.table import KernelTable
-from pruner.features import features
 from pruner.trial import Judgement, TrialStage
 from pruner.verdict import Verdict
 from traces import End, LogWriter, Measurement, Note, Trial
@@ -90,7 +89,7 @@ class Loop:
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
-        self._model = TreeCostModel(self.seed)
+        self._model = TreeCostModel(self.problem.chip, self.seed)
         self._farm = Farm(self.problem.chip.bench)
         self._round = 0
 
@@ -123,7 +122,7 @@ class Loop:
         def score(pool: Pool) -> NDArray[np.float64]:
             if not len(pool):
                 return np.empty(0)
-            return self._model.predict(features(self.problem.kernels(pool), self.problem.chip))
+            return self._model.predict(self.problem.kernels(pool))
 
         return score
 
@@ -205,7 +204,7 @@ class Loop:
         if not measured:
             return
         kernels = table.take_candidates([o.index for o in measured])
-        self._model.update(features(kernels, self.problem.chip), latency)
+        self._model.update(kernels, latency)
         if self.stage is not None:
             self.stage.observe(kernels, [o.candidate for o in measured], latency)
 

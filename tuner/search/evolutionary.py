@@ -1,8 +1,10 @@
 """Evolutionary search on decision vectors, fitness from the cost model (as Ansor and MetaSchedule).
 
-A generation is made from the best measured candidates and fresh random ones by crossover and
-mutation; the cost model ranks it, the best survive.  What is proposed is the best of all
-generations that was never proposed before, with a share of random candidates mixed in.
+A third of what is proposed descends from the best measured candidates, by crossover and mutation
+over a few generations; a third is what the model likes best in a large fresh random sample, since a
+model taught by one basin of the landscape breeds only into it; the rest is random.  Candidates with
+the same predicted latency are mostly the same kernel in another guise: only one of them comes
+first.
 """
 
 from __future__ import annotations
@@ -16,8 +18,12 @@ from tuner.search.strategy import Score, Seen
 GENERATIONS = 4
 POPULATION = 256
 ELITE = 32  # measured candidates that every population starts from
-RANDOM_SHARE = 0.1  # of what is proposed; keeps exploring when the model is wrong
+SAMPLE = 2048  # random candidates that the model screens in each round; columns make them cheap
+RANDOM_EVERY = 10  # one purely random candidate in so many; keeps the model honest
 CROSSOVER_SHARE = 0.3
+
+Order = NDArray[np.int64]
+Scores = NDArray[np.float64]
 
 
 class Evolutionary:
@@ -31,16 +37,17 @@ class Evolutionary:
         self._spaces = spaces
         self._measured: list[tuple[float, int, IntMatrix]] = []
 
-    def propose(self, n: int, score: Score | None) -> tuple[Pool, NDArray[np.int64]]:
+    def propose(self, n: int, score: Score | None) -> tuple[Pool, Order]:
         """``n`` new candidates, the most promising first; all random while ``score`` is None."""
         if score is None:
             pool = self._seen.random(n)
             return pool, self._rng.permutation(len(pool))
-        n_random = max(1, round(n * RANDOM_SHARE))
-        bred = self._breed(n - n_random, score)
-        explored = self._seen.random(n - len(bred))
-        pool = Pool.concat([bred, explored])
-        return pool, self._interleave(score(pool), _origin(bred, explored))
+        screened = self._seen.unclaimed(_unique(self._seen.draw(SAMPLE)))
+        bred = self._breed(n // 2, score, screened)
+        found = self._seen.claim(_best(self._seen.unclaimed(screened), score, n // 2 - 1))
+        explored = self._seen.random(n - len(bred) - len(found))
+        pool = Pool.concat([bred, found, explored])
+        return pool, self._interleave(score(pool), _origins(bred, found, explored))
 
     def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
         """Keep the best measured candidates as parents."""
@@ -49,26 +56,29 @@ class Evolutionary:
             self._measured.sort(key=lambda m: m[0])
             del self._measured[ELITE:]
 
-    def _interleave(
-        self, scores: NDArray[np.float64], is_random: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        """Flat indices: bred candidates by score, a random one at every tenth place."""
-        order = np.argsort(scores, kind="stable")
-        bred, other = order[~is_random[order]], self._rng.permutation(np.flatnonzero(is_random))
-        places = [np.arange(len(bred)) * RANDOM_SHARE, np.arange(len(other)) + 1 - RANDOM_SHARE / 2]
-        return np.concatenate([bred, other])[np.argsort(np.concatenate(places), kind="stable")]
+    def _interleave(self, scores: Scores, origin: NDArray[np.int64]) -> Order:
+        """Flat indices: bred and screened candidates in turn, by score; now and then a random one."""
+        order = _distinct_first(scores)
+        bred, found = order[origin[order] == 0], order[origin[order] == 1]
+        other = self._rng.permutation(np.flatnonzero(origin == 2))
+        places = [
+            np.arange(len(bred), dtype=np.float64),
+            np.arange(len(found)) + 0.5,
+            (np.arange(len(other)) + 1) * (RANDOM_EVERY - 1) / 2 - 0.25,
+        ]
+        return np.concatenate([bred, found, other])[np.argsort(np.concatenate(places))]
 
-    def _breed(self, n: int, score: Score) -> Pool:
+    def _breed(self, n: int, score: Score, screened: Pool) -> Pool:
         """Up to ``n`` unclaimed candidates: the best that the generations came across."""
-        population = Pool.concat([self._elite(), self._seen.draw(POPULATION // 4)])
+        immigrants = _best(screened, score, POPULATION // 2)
+        population = Pool.concat([self._elite(), immigrants])
         met = [population]
         for _ in range(GENERATIONS):
             children = self._children(population)
-            both = Pool.concat([population, children])
-            population = _best(both, score(both), POPULATION // 2)
+            population = _best(Pool.concat([population, children]), score, POPULATION // 2)
             met.append(children)
         fresh = self._seen.unclaimed(_unique(Pool.concat(met)))
-        return self._seen.claim(_best(fresh, score(fresh), n))
+        return self._seen.claim(_best(fresh, score, n))
 
     def _elite(self) -> Pool:
         rows: list[list[IntMatrix]] = [[] for _ in self._spaces]
@@ -82,31 +92,44 @@ class Evolutionary:
         )
 
     def _children(self, population: Pool) -> Pool:
-        out = []
         share = POPULATION / max(1, len(population))
-        for space, parents in zip(self._spaces, population.matrices, strict=True):
-            count = round(len(parents) * share)
-            if not len(parents):
-                out.append(parents)
-                continue
-            a = parents[self._rng.integers(len(parents), size=count)]
-            b = parents[self._rng.integers(len(parents), size=count)]
-            mixed = self._rng.random(count) < CROSSOVER_SHARE
-            crossed = np.where(mixed[:, None], space.crossover(a, b, self._rng), a)
-            out.append(space.mutate(crossed, self._rng))
-        return Pool(tuple(out))
+        return Pool(
+            tuple(
+                self._offspring(space, parents, round(len(parents) * share))
+                for space, parents in zip(self._spaces, population.matrices, strict=True)
+            )
+        )
+
+    def _offspring(self, space: SketchSpace, parents: IntMatrix, count: int) -> IntMatrix:
+        if not len(parents):
+            return parents
+        a = parents[self._rng.integers(len(parents), size=count)]
+        b = parents[self._rng.integers(len(parents), size=count)]
+        mixed = self._rng.random(count) < CROSSOVER_SHARE
+        crossed = np.where(mixed[:, None], space.crossover(a, b, self._rng), a)
+        return space.mutate(crossed, self._rng)
 
 
-def _origin(bred: Pool, explored: Pool) -> NDArray[np.bool_]:
-    """For each candidate of ``Pool.concat([bred, explored])`` whether it is an explored one."""
-    pairs = zip(bred.matrices, explored.matrices, strict=True)
-    return np.concatenate([np.arange(len(b) + len(e)) >= len(b) for b, e in pairs])
+def _origins(*pools: Pool) -> NDArray[np.int64]:
+    """For each candidate of ``Pool.concat(pools)`` which of them it comes from."""
+    of_sketch = zip(*(p.matrices for p in pools), strict=True)
+    parts = [np.repeat(np.arange(len(group)), [len(m) for m in group]) for group in of_sketch]
+    return np.concatenate(parts)
 
 
-def _best(pool: Pool, scores: NDArray[np.float64], n: int) -> Pool:
+def _best(pool: Pool, score: Score, n: int) -> Pool:
     mask = np.zeros(len(pool), dtype=bool)
-    mask[np.argsort(scores, kind="stable")[:n]] = True
+    mask[_distinct_first(score(pool))[:n]] = True
     return pool.take(mask)
+
+
+def _distinct_first(scores: Scores) -> Order:
+    """Indices by score, the first of each distinct score before all repetitions."""
+    order = np.argsort(scores, kind="stable")
+    _, first = np.unique(np.round(scores[order], 9), return_index=True)
+    repeated = np.ones(len(order), dtype=bool)
+    repeated[first] = False
+    return np.concatenate([order[~repeated], order[repeated]])
 
 
 def _unique(pool: Pool) -> Pool:

@@ -34,6 +34,10 @@ class Choice:
         """First column behind this decision."""
         return self.start + int(self.options.shape[1])
 
+    def holds(self, rows: IntMatrix) -> NDArray[np.bool_]:
+        """Which of ``rows`` ``(n, width)`` are among the options."""
+        return _rows_in(rows, self.options)
+
     def neighbours(self, rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
         """A neighbouring allowed option for each of ``rows`` ``(n, width)``; a random one where the
         neighbour that was drawn is not allowed.
@@ -42,8 +46,7 @@ class Choice:
         if not self.tile or self.options.shape[1] < 2:
             return drawn
         moved = _move_factor(rows, rng)
-        allowed = _rows_in(moved, self.options)
-        return np.where(allowed[:, None], moved, drawn)
+        return np.where(self.holds(moved)[:, None], moved, drawn)
 
 
 @dataclass(frozen=True)
