@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from tuner.columns.context import Context, Handler
-from tuner.columns.expr import ONE, ZERO, Expr, add, const, mul
+from tuner.columns.expr import ONE, add, const, mul
+from tuner.columns.forms import Form
 from tuner.columns.program import (
     Axis,
     Block,
@@ -17,7 +18,6 @@ from tuner.columns.program import (
     Loop,
     Node,
     Program,
-    Quasi,
     Region,
     Unsupported,
     remove,
@@ -74,8 +74,8 @@ def _copy(program: Program, source: str, target: str, name: str) -> Block:
     block = Block(name=name)
     for i, extent in enumerate(program.buffers[source].shape):
         digit = Digit(f"ax{i}", extent)
-        block.axes.append(Axis(f"v{i}", extent, False, {digit: ONE}))
-    dims = tuple(Dim({axis: ONE}) for axis in block.axes)
+        block.axes.append(Axis(f"v{i}", extent, False, Form({digit: ONE})))
+    dims = tuple(Dim(Form({axis: ONE})) for axis in block.axes)
     block.reads, block.writes = [Region(source, dims)], [Region(target, dims)]
     return block
 
@@ -90,7 +90,7 @@ def _place(
     index = program.root.children.index(nest) + (after is not None)
     parent = program.root
     for axis in block.axes:
-        loop = Loop(digits=list(axis.binding))
+        loop = Loop(digits=list(axis.binding.coefs))
         parent.insert(index, loop)
         parent, index = loop, 0
     parent.insert(index, block)
@@ -140,8 +140,8 @@ def _identity(block: Block, region: Region) -> dict[Axis, int]:
     """Axis -> dimension of a region whose dimensions each are one axis of the block."""
     out: dict[Axis, int] = {}
     for i, dim in enumerate(region.dims):
-        axes = [a for a, c in dim.coefs.items() if c == ONE]
-        if dim.quasi or dim.extent != ONE or len(axes) != len(dim.coefs) or len(axes) > 1:
+        axes = list(dim.start.coefs)
+        if dim.extent != ONE or dim.start not in [Form({}), *(Form({a: ONE}) for a in axes)]:
             raise Unsupported(f"block {block.name}: {region.buffer} is not accessed by one axis")
         out.update(dict.fromkeys(axes, i))
     return out
@@ -153,22 +153,13 @@ def substituted(region: Region, dims: Mapping[Axis, Dim]) -> Region:
 
 
 def _substituted(dim: Dim, dims: Mapping[Axis, Dim]) -> Dim:
-    coefs: dict[Axis, Expr] = {}
-    quasi = [_substituted_quasi(q, dims) for q in dim.quasi]
     extent = dim.extent
-    for axis, coef in dim.coefs.items():
-        for inner, stride in dims[axis].coefs.items():
-            coefs[inner] = add(coefs.get(inner, ZERO), mul(coef, stride))
-        quasi.extend(replace(q, scale=mul(q.scale, coef)) for q in dims[axis].quasi)
+    for axis, coef in dim.start.coefs.items():
         extent = add(extent, mul(coef, add(dims[axis].extent, const(-1))))
-    return Dim(coefs, extent, tuple(quasi))
-
-
-def _substituted_quasi(quasi: Quasi, dims: Mapping[Axis, Dim]) -> Quasi:
-    inner = _substituted(Dim(quasi.coefs), dims)
-    if inner.quasi or inner.extent != ONE:
-        raise Unsupported("a quotient inside a quotient")
-    return replace(quasi, coefs=inner.coefs)
+    for q in dim.start.quotients:
+        if any(dims[axis].extent != ONE for axis in q.form.variables()):
+            raise Unsupported("a quotient of a region longer than 1")
+    return Dim(dim.start.substitute({axis: d.start for axis, d in dims.items()}), extent)
 
 
 def unique(regions: list[Region]) -> list[Region]:

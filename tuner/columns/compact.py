@@ -6,20 +6,41 @@ The same rule as :mod:`tuner.tir.compact` has for one program.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tuner.columns.expr import Expr, add, ceildiv, const, maximum, minimum, modulo, mul, value_of
+from tuner.columns.expr import (
+    ONE,
+    ZERO,
+    Expr,
+    add,
+    ceildiv,
+    const,
+    maximum,
+    minimum,
+    modulo,
+    mul,
+    value_of,
+)
 from tuner.columns.placement import is_thread
-from tuner.columns.program import Block, Buffer, Coefs, Digit, Dim, Loop, Region, hull, over_digits
+from tuner.columns.program import Block, Buffer, Coefs, Digit, Loop, hull
+from tuner.columns.radix import Radix, Resolved
 
-Use = tuple[Block, Region]
+
+@dataclass(frozen=True)
+class Use:
+    """A block's access to a buffer: where each dimension starts, and how long it is."""
+
+    block: Block
+    start: tuple[Resolved, ...]
+    extent: tuple[Expr, ...]
 
 
-def compacted(buffer: Buffer, uses: Sequence[Use]) -> tuple[Expr, ...]:
-    """Extents of an allocated buffer that blocks use in the given regions."""
+def compacted(buffer: Buffer, uses: Sequence[Use], radix: Radix) -> tuple[Expr, ...]:
+    """Extents of an allocated buffer with the given uses."""
     if buffer.scope == "global":
         return buffer.shape
-    depth = _common_depth([_path(block) for block, _ in uses])
-    hulls = [_hulls(region, relaxed(block, depth, buffer.scope)) for block, region in uses]
+    depth = _common_depth([_path(use.block) for use in uses])
+    hulls = [_hulls(use, _relaxed(use.block, depth, buffer.scope, radix)) for use in uses]
     return tuple(_widest(full, sizes) for full, *sizes in zip(buffer.shape, *hulls, strict=True))
 
 
@@ -41,7 +62,11 @@ def _common_depth(paths: Sequence[Sequence[Loop]]) -> int:
     return depth
 
 
-def relaxed(block: Block, depth: int, scope: str) -> set[Digit]:
+def _hulls(use: Use, digits: set[Digit]) -> list[Expr]:
+    return [_hull(s, e, digits) for s, e in zip(use.start, use.extent, strict=True)]
+
+
+def _relaxed(block: Block, depth: int, scope: str, radix: Radix) -> set[Digit]:
     """Digits that one copy of the buffer has to span.
 
     All loops from ``depth`` on; shared memory also spans the threads, registers do not.
@@ -51,27 +76,22 @@ def relaxed(block: Block, depth: int, scope: str) -> set[Digit]:
     for i, loop in enumerate(_path(block)):
         inside = i >= depth and not loop.kind.startswith("blockIdx")
         if spans_threads if is_thread(loop.kind) else inside:
-            out.update(loop.digits)
+            out.update(leaf for d in loop.digits for leaf in radix.leaves(d))
     return out
 
 
-def _hulls(region: Region, digits: set[Digit]) -> list[Expr]:
-    return [_hull(dim, digits) for dim in region.dims]
+def _hull(start: Resolved, extent: Expr, digits: set[Digit]) -> Expr:
+    for s in start.splits:
+        steps = ceildiv(add(_span(s.coefs, digits, ONE), const(-1)), s.div)
+        if s.mod != ZERO:
+            steps = minimum(steps, add(s.mod, const(-1)))
+        extent = add(extent, mul(absolute(s.scale), steps))
+    return _span(start.coefs, digits, extent)
 
 
-def _hull(dim: Dim, digits: set[Digit]) -> Expr:
-    extent = dim.extent
-    for q in dim.quasi:
-        steps = ceildiv(add(_span(over_digits(q.coefs), digits), const(-1)), const(q.div))
-        if q.mod:
-            steps = minimum(steps, const(q.mod - 1))
-        extent = add(extent, mul(absolute(q.scale), steps))
-    return _span(over_digits(dim.coefs), digits, extent)
-
-
-def _span(coefs: Mapping[Digit, Expr], digits: set[Digit], inner: Expr | None = None) -> Expr:
+def _span(coefs: Mapping[Digit, Expr], digits: set[Digit], inner: Expr) -> Expr:
     chosen: Coefs = {d: absolute(c) for d, c in coefs.items() if d in digits}
-    return hull(chosen) if inner is None else hull(chosen, inner)
+    return hull(chosen, inner)
 
 
 def absolute(e: Expr) -> Expr:

@@ -7,11 +7,12 @@ equal and a stride can be divided by an extent that it contains.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,30 +20,34 @@ from numpy.typing import NDArray
 IntColumn = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
 class Expr:
     """``op`` applied to ``args``: expressions, and the constants that ``op`` needs.
 
-    Build expressions with the functions of this module; they simplify.  Two expressions are equal
-    when they were built from equal parts.
+    Build expressions with the functions of this module; they simplify.  There is one object for
+    each distinct expression, so that equality is identity; ``order`` is its place in the order of
+    making, which sorts factors and terms.
     """
+
+    __slots__ = ("__weakref__", "args", "op", "order")
+    _made: ClassVar[WeakValueDictionary[tuple[Any, ...], Expr]] = WeakValueDictionary()
+    _orders: ClassVar[Iterator[int]] = count()
 
     op: str
     args: tuple[Any, ...]
-    key: str = field(init=False)
+    order: int
 
-    def __post_init__(self) -> None:
-        parts = ",".join(a.key if isinstance(a, Expr) else repr(a) for a in self.args)
-        object.__setattr__(self, "key", f"{self.op}({parts})")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expr) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
+    def __new__(cls, op: str, args: tuple[Any, ...]) -> Expr:
+        """The one expression with these parts."""
+        key = (op, *args)
+        found = cls._made.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.op, found.args, found.order = op, args, next(cls._orders)
+            cls._made[key] = found
+        return found
 
     def __repr__(self) -> str:
-        return self.key
+        return str(self.args[0]) if self.op == "const" else f"<{self.op} {self.order}>"
 
 
 def const(value: int) -> Expr:
@@ -63,6 +68,10 @@ def lookup(table: Sequence[int], index: Expr) -> Expr:
     return Expr("lookup", (tuple(table), index))
 
 
+def _order(e: Expr) -> int:
+    return e.order
+
+
 def value_of(e: Expr) -> int | None:
     """The value of a constant, else None."""
     return int(e.args[0]) if e.op == "const" else None
@@ -78,7 +87,7 @@ def _factors(e: Expr) -> tuple[int, tuple[Expr, ...]]:
 
 
 def _product(scale: int, factors: Iterable[Expr]) -> Expr:
-    rest = tuple(sorted(factors, key=lambda f: f.key))
+    rest = tuple(sorted(factors, key=_order))
     if scale == 0 or not rest:
         return const(scale)
     return rest[0] if scale == 1 and len(rest) == 1 else Expr("mul", (scale, *rest))
@@ -109,7 +118,7 @@ def add(*items: Expr) -> Expr:
         return const(total)
     if total == 0 and len(rest) == 1:
         return rest[0]
-    return Expr("add", (total, *sorted(rest, key=lambda r: r.key)))
+    return Expr("add", (total, *sorted(rest, key=_order)))
 
 
 def quotient(a: Expr, b: Expr) -> Expr | None:
@@ -160,6 +169,30 @@ def maximum(a: Expr, b: Expr) -> Expr:
     return a if a == b else _binary("max", a, b)
 
 
+def less(a: Expr, b: Expr) -> Expr:
+    """1 where ``a < b``, else 0."""
+    top, bound = upper(a), value_of(b)
+    return ONE if top is not None and bound is not None and top < bound else _binary("less", a, b)
+
+
+def equal(a: Expr, b: Expr) -> Expr:
+    """1 where both are the same, else 0."""
+    return ONE if a == b else _binary("equal", a, b)
+
+
+def negated(a: Expr) -> Expr:
+    """1 where ``a`` is 0 and 0 where it is 1."""
+    return add(ONE, mul(const(-1), a))
+
+
+def where(condition: Expr, a: Expr, b: Expr) -> Expr:
+    """``a`` where the condition is 1, ``b`` where it is 0."""
+    known = value_of(condition)
+    if known is not None:
+        return a if known else b
+    return a if a == b else Expr("where", (condition, a, b))
+
+
 def divisor_or_one(wanted: Expr, of: Expr) -> Expr:
     """``wanted`` where it divides ``of``, else 1."""
     return _binary("divisor_or_one", wanted, of)
@@ -175,6 +208,8 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "mod": lambda a, b: a % b,
     "min": np.minimum,
     "max": np.maximum,
+    "less": lambda a, b: np.less(a, b).astype(np.int64),
+    "equal": lambda a, b: np.equal(a, b).astype(np.int64),
     "divisor_or_one": _divisor_or_one,
 }
 
@@ -193,6 +228,8 @@ def upper(e: Expr) -> int | None:
     if e.op == "add":
         parts = [upper(a) for a in e.args[1:]]
         return None if None in parts else int(e.args[0]) + sum(p for p in parts if p is not None)
+    if e.op in ("less", "equal"):
+        return 1
     if e.op in ("min", "max"):
         known = [u for a in e.args if (u := upper(a)) is not None]
         return _OF_KNOWN[e.op](known) if len(known) >= (1 if e.op == "min" else 2) else None
@@ -226,22 +263,22 @@ class Evaluator:
     def __init__(self, matrix: NDArray[np.int64]) -> None:
         self._columns = np.ascontiguousarray(matrix.T)
         self._n = len(matrix)
-        self._known: dict[str, Any] = {}
-        self._full: dict[str, IntColumn] = {}
+        self._known: dict[Expr, Any] = {}
+        self._full: dict[Expr, IntColumn] = {}
 
     def __call__(self, e: Expr) -> IntColumn:
         """Value of ``e`` for each row, shape ``(n,)``."""
-        found = self._full.get(e.key)
+        found = self._full.get(e)
         if found is None:
             value = self._value(e)
             found = value if np.ndim(value) else np.full(self._n, value, dtype=np.int64)
-            self._full[e.key] = found
+            self._full[e] = found
         return found
 
     def _value(self, e: Expr) -> Any:
-        known = self._known.get(e.key)
+        known = self._known.get(e)
         if known is None:
-            known = self._known[e.key] = self._compute(e)
+            known = self._known[e] = self._compute(e)
         return known
 
     def _compute(self, e: Expr) -> Any:
@@ -256,4 +293,6 @@ class Evaluator:
             return factors if e.args[0] == 1 else factors * e.args[0]
         if e.op == "add":
             return reduce(np.add, (self._value(t) for t in e.args[1:]), e.args[0])
+        if e.op == "where":
+            return np.where(*(self._value(a) for a in e.args))
         return _BINARY[e.op](*(self._value(a) for a in e.args))

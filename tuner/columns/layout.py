@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from tvm.ir import Var
 
 from tuner.columns.context import Context, Handler
 from tuner.columns.expr import ONE, Expr, add, ceildiv, const, minimum, mul, quotient
+from tuner.columns.forms import Form
 from tuner.columns.loops import split_digit
 from tuner.columns.program import (
     Axis,
@@ -19,7 +20,6 @@ from tuner.columns.program import (
     Digit,
     Dim,
     Loop,
-    Quasi,
     Region,
     Unsupported,
     hull,
@@ -82,14 +82,19 @@ def _size(part: _Part, shape: tuple[Expr, ...]) -> Expr:
     return left if part.size is None else minimum(part.size, left)
 
 
-def _cut_axes(block: Block, buffer: str, parts: Iterable[_Part]) -> None:
+def _cut_axes(block: Block, buffer: str, parts: Sequence[_Part]) -> None:
     """Cut the block's axes where a part of the layout begins."""
-    for part in sorted(parts, key=lambda p: len(p.low.key)):
+    for part in _from_below(parts):
         for region in (*block.reads, *block.writes):
             if region.buffer == buffer:
-                for axis, coef in region.dims[part.dim].coefs.items():
+                for axis, coef in region.dims[part.dim].start.coefs.items():
                     if _straddles(axis, coef, part.low):
                         cut_axis(block, axis, _ratio(part.low, coef))
+
+
+def _from_below(parts: Sequence[_Part]) -> list[_Part]:
+    """The parts in the order of where they begin, which for each divides the next one's."""
+    return sorted(parts, key=lambda p: sum(quotient(p.low, q.low) is not None for q in parts))
 
 
 def _straddles(axis: Axis, coef: Expr, at: Expr) -> bool:
@@ -109,17 +114,17 @@ def cut_axis(block: Block, axis: Axis, at: Expr) -> None:
     """Replace an axis by one that counts multiples of ``at`` and one for what is below."""
     high: Coefs = {}
     low: Coefs = {}
-    for digit, stride in axis.binding.items():
+    for digit, stride in axis.plain_binding().items():
         exact = quotient(stride, at)
         (low if exact is None else high)[digit] = stride if exact is None else exact
     if hull(low) != at:
         low, straddling = _straddling(block, low, at)
         high |= straddling
-    upper = Axis(f"{axis.name}_h", ceildiv(axis.extent, at), axis.reduction, high)
-    lower = Axis(f"{axis.name}_l", minimum(at, axis.extent), axis.reduction, low)
+    upper = Axis(f"{axis.name}_h", ceildiv(axis.extent, at), axis.reduction, Form(high))
+    lower = Axis(f"{axis.name}_l", minimum(at, axis.extent), axis.reduction, Form(low))
     position = block.axes.index(axis)
     block.axes[position : position + 1] = [upper, lower]
-    dims = {axis: {upper: at, lower: ONE}}
+    dims = {axis: Form({upper: at, lower: ONE})}
     block.reads = [_rewritten(r, dims) for r in block.reads]
     block.writes = [_rewritten(w, dims) for w in block.writes]
 
@@ -134,23 +139,13 @@ def _straddling(block: Block, low: Coefs, at: Expr) -> tuple[Coefs, Coefs]:
     return {lower: ONE}, {upper: ONE}
 
 
-def _rewritten(region: Region, dims: Mapping[Axis, Mapping[Axis, Expr]]) -> Region:
+def _rewritten(region: Region, dims: Mapping[Axis, Form[Axis]]) -> Region:
     return replace(region, dims=tuple(_rewritten_dim(d, dims) for d in region.dims))
 
 
-def _rewritten_dim(dim: Dim, dims: Mapping[Axis, Mapping[Axis, Expr]]) -> Dim:
-    quasi = tuple(Quasi(_coefs(q.coefs, dims), q.div, q.mod, q.scale) for q in dim.quasi)
-    return Dim(_coefs(dim.coefs, dims), dim.extent, quasi)
-
-
-def _coefs(
-    coefs: Mapping[Axis, Expr], dims: Mapping[Axis, Mapping[Axis, Expr]]
-) -> dict[Axis, Expr]:
-    out: dict[Axis, Expr] = {}
-    for axis, coef in coefs.items():
-        for part, stride in dims.get(axis, {axis: ONE}).items():
-            out[part] = mul(coef, stride)
-    return out
+def _rewritten_dim(dim: Dim, dims: Mapping[Axis, Form[Axis]]) -> Dim:
+    same: dict[Axis, Form[Axis]] = {a: Form({a: ONE}) for a in dim.start.variables()}
+    return replace(dim, start=dim.start.substitute({**same, **dims}))
 
 
 def _in_parts(region: Region, buffer: str, parts: Iterable[_Part]) -> Region:
@@ -161,10 +156,10 @@ def _in_parts(region: Region, buffer: str, parts: Iterable[_Part]) -> Region:
 
 def _dim(dim: Dim, part: _Part) -> Dim:
     """The part of a dimension whose axes have been cut where the part begins and ends."""
-    if dim.quasi:
+    if dim.start.quotients:
         raise Unsupported("transform_layout of a region with quotients")
     coefs = {}
-    for axis, coef in dim.coefs.items():
+    for axis, coef in dim.start.coefs.items():
         scaled = quotient(coef, part.low)
         beyond = part.high is not None and quotient(coef, part.high) is not None
         if scaled is not None and not beyond:
@@ -172,7 +167,7 @@ def _dim(dim: Dim, part: _Part) -> Dim:
     whole = part.low == ONE
     if whole and part.size is not None and dim.extent not in (ONE, part.size):
         raise Unsupported(f"transform_layout of a region of {dim.extent} elements")
-    return Dim(coefs, dim.extent if whole else ONE)
+    return Dim(Form(coefs), dim.extent if whole else ONE)
 
 
 def blockize(ctx: Context, inst: Any) -> None:
@@ -203,15 +198,15 @@ def swallow(block: Block, outermost: Loop) -> None:
 
 def _tile_axis(axis: Axis, inner: set[Digit]) -> Expr:
     """Let an axis count tiles of the inner digits; their length."""
-    length = hull({d: c for d, c in axis.binding.items() if d in inner})
+    length = hull({d: c for d, c in axis.plain_binding().items() if d in inner})
     outer: Coefs = {}
-    for digit, stride in axis.binding.items():
+    for digit, stride in axis.plain_binding().items():
         if digit not in inner:
             exact = quotient(stride, length)
             if exact is None:
                 raise Unsupported(f"axis {axis.name}: tiles of {length} at a stride of {stride}")
             outer[digit] = exact
-    axis.binding, axis.extent = outer, ceildiv(axis.extent, length)
+    axis.binding, axis.extent = Form(outer), ceildiv(axis.extent, length)
     return length
 
 
@@ -220,13 +215,13 @@ def _tiled(region: Region, scales: Mapping[Axis, Expr]) -> Region:
 
 
 def _tiled_dim(dim: Dim, scales: Mapping[Axis, Expr]) -> Dim:
-    if any(scales[a] != ONE for q in dim.quasi for a in q.coefs):
+    if any(scales[a] != ONE for q in dim.start.quotients for a in q.form.variables()):
         raise Unsupported("blockize of a region with quotients")
     extent = dim.extent
-    for axis, coef in dim.coefs.items():
+    for axis, coef in dim.start.coefs.items():
         extent = add(extent, mul(coef, add(scales[axis], const(-1))))
-    coefs = {a: mul(c, scales[a]) for a, c in dim.coefs.items()}
-    return Dim(coefs, extent, dim.quasi)
+    coefs = {a: mul(c, scales[a]) for a, c in dim.start.coefs.items()}
+    return Dim(Form(coefs, dim.start.quotients), extent)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from tuner.columns.context import Context, Handler
-from tuner.columns.expr import Expr, ceildiv, mul
-from tuner.columns.program import Coefs, Digit, Loop, Node, Unsupported
+from tuner.columns.expr import ONE, Expr, ceildiv, mul
+from tuner.columns.forms import Form, Quotient
+from tuner.columns.program import Digit, Loop, Node, Unsupported
 
 
 def get_loops(ctx: Context, inst: Any) -> None:
@@ -21,10 +22,30 @@ def split(ctx: Context, inst: Any) -> None:
     """Cut a loop into nested ones; an open factor covers what the others leave, rounded up."""
     loop = ctx.loop(inst.inputs[0])
     factors = [None if f is None else ctx.value(f) for f in inst.inputs[1:]]
-    if len(loop.digits) != 1:
-        raise Unsupported(f"split of the fused loop {loop.digits[0].name}")
-    parts = split_digit(loop, loop.digits[0], factors)
+    parts = split_digit(loop, _only_digit(loop), factors)
     ctx.define(inst.outputs, _nest(loop, parts))
+
+
+def _only_digit(loop: Loop) -> Digit:
+    """The digit of a loop; several are read as quotients and remainders of a single one."""
+    if len(loop.digits) == 1:
+        return loop.digits[0]
+    reductions = {d.reduction for d in loop.digits}
+    whole = Digit("_".join(d.name for d in loop.digits), extent_of(loop), reductions == {True})
+    values, below = {}, ONE
+    for digit in reversed(loop.digits):
+        rest = Form({}, (Quotient(Form({whole: ONE}), below, False),))
+        outermost = digit is loop.digits[0]
+        values[digit] = rest if outermost else Form({}, (Quotient(rest, digit.extent, True),))
+        below = mul(below, digit.extent)
+    _substitute(loop, values)
+    loop.digits = [whole]
+    return whole
+
+
+def extent_of(loop: Loop) -> Expr:
+    """Iterations of a loop."""
+    return mul(*(d.extent for d in loop.digits))
 
 
 def split_digit(loop: Loop, digit: Digit, factors: Sequence[Expr | None]) -> list[Digit]:
@@ -34,20 +55,22 @@ def split_digit(loop: Loop, digit: Digit, factors: Sequence[Expr | None]) -> lis
     parts = [Digit(f"{digit.name}_{i}", e, digit.reduction) for i, e in enumerate(extents)]
     position = loop.digits.index(digit)
     loop.digits[position : position + 1] = parts
-    for block in loop.blocks():
-        for axis in block.axes:
-            if digit in axis.binding:
-                axis.binding = _refined(axis.binding, digit, parts)
+    strides, below = {}, ONE
+    for part in reversed(parts):
+        strides[part] = below
+        below = mul(below, part.extent)
+    _substitute(loop, {digit: Form(strides)})
     return parts
 
 
-def _refined(binding: Coefs, old: Digit, parts: list[Digit]) -> Coefs:
-    out = dict(binding)
-    below = out.pop(old)
-    for part in reversed(parts):
-        out[part] = below
-        below = mul(below, part.extent)
-    return out
+def _substitute(loop: Loop, values: dict[Digit, Form[Digit]]) -> None:
+    """Replace digits in the axes of all blocks below."""
+    for block in loop.blocks():
+        for axis in block.axes:
+            present = dict.fromkeys(axis.binding.variables())
+            same: dict[Digit, Form[Digit]] = {d: Form({d: ONE}) for d in present}
+            if values.keys() & present.keys():
+                axis.binding = axis.binding.substitute({**same, **values})
 
 
 def _nest(loop: Loop, parts: list[Digit]) -> list[Loop]:

@@ -10,7 +10,8 @@ from tvm import prim, tirx
 from tvm.ir import Var
 from tvm.s_tir import SBlockRealize
 
-from tuner.columns.expr import ONE, ZERO, Expr, add, const, mul, value_of
+from tuner.columns.expr import ONE, const
+from tuner.columns.forms import Form, Quotient
 from tuner.columns.program import (
     Axis,
     Block,
@@ -19,7 +20,6 @@ from tuner.columns.program import (
     Dim,
     Loop,
     Program,
-    Quasi,
     Region,
     Unsupported,
 )
@@ -115,13 +115,11 @@ def _realize(parsed: Parsed, stmt: Any, parent: Loop) -> None:
 
 def _axis(var: Any, value: Any, digits: Mapping[Key, Digit]) -> Axis:
     name = str(var.var.name)
-    form = _form(value, digits)
-    if form.quasi:
-        raise Unsupported(f"axis {name}: bound to {value}")
+    form = _form(value, digits).form
     reduction = int(var.iter_type) == _REDUCE
-    for digit in form.coefs:
+    for digit in form.variables():
         digit.reduction |= reduction
-    return Axis(name, const(_int(var.dom.extent, name)), reduction, dict(form.coefs))
+    return Axis(name, const(_int(var.dom.extent, name)), reduction, form)
 
 
 def _region(region: Any, axes: Mapping[Key, Axis]) -> Region:
@@ -131,109 +129,64 @@ def _region(region: Any, axes: Mapping[Key, Axis]) -> Region:
 
 
 def _dim(bounds: Any, axes: Mapping[Key, Axis], buffer: str) -> Dim:
-    form = _form(bounds.min, axes)
-    return Dim(form.coefs, const(_int(bounds.extent, f"region of {buffer}")), form.quasi)
+    extent = const(_int(bounds.extent, f"region of {buffer}"))
+    return Dim(_form(bounds.min, axes).form, extent)
 
 
 @dataclass(frozen=True)
-class _Form:
-    """``const + sum coefs * variables + sum quasi``."""
+class _Index:
+    """``offset + form``."""
 
-    const: int = 0
-    coefs: Mapping[Any, Expr] = field(default_factory=dict)
-    quasi: tuple[Quasi, ...] = ()
+    offset: int = 0
+    form: Form[Any] = field(default_factory=lambda: Form({}))
 
 
 _Vars = Mapping[Key, Any]
 
 
-def _form(e: Any, variables: _Vars) -> _Form:
+def _form(e: Any, variables: _Vars) -> _Index:
     if isinstance(e, int):
-        return _Form(e)
+        return _Index(e)
     rule = _RULES.get(type(e))
     if rule is None:
         raise Unsupported(f"index {e}: {type(e).__name__} is not quasi-affine")
     return rule(e, variables)
 
 
-def _variable(e: Any, variables: _Vars) -> _Form:
+def _variable(e: Any, variables: _Vars) -> _Index:
     found = variables.get(e.__chandle__())
     if found is None:
         raise Unsupported(f"index {e}: unknown variable")
-    return _Form(0, {found: ONE})
+    return _Index(0, Form({found: ONE}))
 
 
-def _sum(a: _Form, b: _Form) -> _Form:
-    coefs = dict(a.coefs)
-    for variable, coef in b.coefs.items():
-        coefs[variable] = add(coefs.get(variable, ZERO), coef)
-    return _Form(a.const + b.const, coefs, (*a.quasi, *b.quasi))
+def _plus(a: _Index, b: _Index, sign: int = 1) -> _Index:
+    return _Index(a.offset + sign * b.offset, a.form.plus(b.form.times(const(sign))))
 
 
-def _scaled(form: _Form, by: int) -> _Form:
-    scale = const(by)
-    quasi = tuple(Quasi(q.coefs, q.div, q.mod, mul(q.scale, scale)) for q in form.quasi)
-    return _Form(form.const * by, {v: mul(c, scale) for v, c in form.coefs.items()}, quasi)
-
-
-def _times(e: Any, variables: _Vars) -> _Form:
+def _times(e: Any, variables: _Vars) -> _Index:
     a, b = _form(e.a, variables), _form(e.b, variables)
-    for form, other in ((a, b), (b, a)):
-        if not other.coefs and not other.quasi:
-            return _scaled(form, other.const)
+    for index, other in ((a, b), (b, a)):
+        if other.form == Form({}):
+            return _Index(index.offset * other.offset, index.form.times(const(other.offset)))
     raise Unsupported(f"index {e}: product of two variables")
 
 
-def _divided(e: Any, variables: _Vars) -> _Form:
-    return _split(_form(e.a, variables), _int(e.b, f"index {e}"))[0]
+def _divided(e: Any, variables: _Vars) -> _Index:
+    index, by = _form(e.a, variables), _int(e.b, f"index {e}")
+    if index.offset:
+        raise Unsupported(f"index {e}: quotient of an index with an offset")
+    remainder = isinstance(e, prim.FloorMod)
+    return _Index(0, Form({}, (Quotient(index.form, const(by), remainder),)))
 
 
-def _remainder(e: Any, variables: _Vars) -> _Form:
-    return _split(_form(e.a, variables), _int(e.b, f"index {e}"))[1]
-
-
-def _split(form: _Form, by: int) -> tuple[_Form, _Form]:
-    """``(form // by, form % by)``."""
-    if by == 1:
-        return form, _Form()
-    if form.quasi:
-        return _split_quasi(form, by)
-    high = {v: const(k // by) for v, c in form.coefs.items() if (k := _known(c)) % by == 0}
-    low = {v: c for v, c in form.coefs.items() if v not in high}
-    top = sum(_known(c) * (_known(v.extent) - 1) for v, c in low.items())
-    if 0 <= form.const % by + top < by and min(map(_known, low.values()), default=0) >= 0:
-        return _Form(form.const // by, high), _Form(form.const % by, low)
-    if form.const:
-        raise Unsupported(f"quotient by {by} of an index with an offset")
-    return _Form(0, {}, (Quasi(form.coefs, by, 0),)), _Form(0, {}, (Quasi(form.coefs, 1, by),))
-
-
-def _known(e: Expr) -> int:
-    value = value_of(e)
-    if value is None:
-        raise Unsupported(f"{e} is no constant")
-    return value
-
-
-def _split_quasi(form: _Form, by: int) -> tuple[_Form, _Form]:
-    q = form.quasi[0]
-    alone = len(form.quasi) == 1 and not form.const and not form.coefs and q.scale == ONE
-    if alone and 0 < q.mod <= by:
-        return _Form(), form
-    if alone and (q.mod == 0 or q.mod % by == 0):
-        high = Quasi(q.coefs, q.div * by, q.mod // by)
-        low = Quasi(q.coefs, q.div, by)
-        return _Form(0, {}, (high,)), _Form(0, {}, (low,))
-    raise Unsupported(f"quotient by {by} of a quasi-affine index")
-
-
-_RULES: dict[type, Callable[[Any, _Vars], _Form]] = {
+_RULES: dict[type, Callable[[Any, _Vars], _Index]] = {
     Var: _variable,
-    prim.IntImm: lambda e, v: _Form(int(e.value)),
-    prim.Add: lambda e, v: _sum(_form(e.a, v), _form(e.b, v)),
-    prim.Sub: lambda e, v: _sum(_form(e.a, v), _scaled(_form(e.b, v), -1)),
+    prim.IntImm: lambda e, v: _Index(int(e.value)),
+    prim.Add: lambda e, v: _plus(_form(e.a, v), _form(e.b, v)),
+    prim.Sub: lambda e, v: _plus(_form(e.a, v), _form(e.b, v), -1),
     prim.Mul: _times,
     prim.FloorDiv: _divided,
-    prim.FloorMod: _remainder,
+    prim.FloorMod: _divided,
     prim.Cast: lambda e, v: _form(e.value, v),
 }

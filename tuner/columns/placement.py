@@ -11,6 +11,7 @@ from typing import Any
 
 from tuner.columns.context import Context, Handler
 from tuner.columns.expr import ONE, Expr, ceildiv, maximum, minimum, quotient, value_of
+from tuner.columns.forms import Form
 from tuner.columns.program import (
     Axis,
     Block,
@@ -23,7 +24,6 @@ from tuner.columns.program import (
     Region,
     Unsupported,
     hull,
-    over_digits,
     remove,
 )
 
@@ -107,9 +107,10 @@ def is_thread(kind: str) -> bool:
 
 
 def _relax(dim: Dim, relaxed: set[Digit]) -> tuple[Coefs, Expr]:
-    if dim.quasi:
+    form = dim.over_digits()
+    if form.quotients:
         raise Unsupported("compute_at of a region with quotients")
-    coefs = over_digits(dim.coefs)
+    coefs = form.coefs
     if any((value_of(c) or 0) < 0 for c in coefs.values()):
         raise Unsupported("compute_at of a region that runs backwards")
     inner = {d: c for d, c in coefs.items() if d in relaxed}
@@ -131,13 +132,14 @@ def _union(block: Block, needs: Sequence[_Need]) -> _Need:
 def _move(block: Block, loop: Loop, region: Region, need: _Need) -> None:
     """Rebind the axes of ``block`` so that ``region`` covers ``need``; digits below ``loop``."""
     remove(block)
-    found = {axis: part for dim, part in zip(region.dims, need, strict=True) for axis in dim.coefs}
-    scale = {axis: c for dim in region.dims for axis, c in dim.coefs.items()}
+    covered = {}
+    for dim, part in zip(region.dims, need, strict=True):
+        covered.update({axis: (*part, scale) for axis, scale in dim.start.coefs.items()})
     for i, axis in enumerate(block.axes):
         digit = Digit(f"ax{i}", axis.extent, axis.reduction)
-        axis.binding = {digit: ONE}
-        if axis in found:
-            _cover(block, axis, digit, *found[axis], scale[axis])
+        axis.binding = Form({digit: ONE})
+        if axis in covered:
+            _cover(block, axis, digit, *covered[axis])
 
 
 def _cover(block: Block, axis: Axis, digit: Digit, outer: Coefs, length: Expr, scale: Expr) -> None:
@@ -148,7 +150,7 @@ def _cover(block: Block, axis: Axis, digit: Digit, outer: Coefs, length: Expr, s
         if exact is None:
             raise Unsupported(f"block {block.name}: {axis.name} does not start at a multiple")
         start[d] = exact
-    axis.binding = {**start, **axis.binding}
+    axis.binding = Form({**start, digit: ONE})
 
 
 def _insert(block: Block, loop: Loop, index: int, inst: Any) -> None:
@@ -156,7 +158,7 @@ def _insert(block: Block, loop: Loop, index: int, inst: Any) -> None:
         raise Unsupported("compute_at with an explicit position")
     parent: Loop = loop
     for axis in block.axes:
-        inner = Loop(digits=[list(axis.binding)[-1]])
+        inner = Loop(digits=[list(axis.binding.coefs)[-1]])
         parent.insert(index, inner)
         parent, index = inner, 0
     parent.insert(index, block)

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.columns.expr import ONE, ZERO, Expr, add, const, mul
+from tuner.columns.expr import ONE, Expr, add, const, mul
+from tuner.columns.forms import Form
 
 
 class Unsupported(ValueError):
@@ -31,31 +32,31 @@ Coefs = dict[Digit, Expr]
 
 @dataclass(eq=False)
 class Axis:
-    """An iteration variable of a block; ``binding``: its value as digits times coefficients."""
+    """An iteration variable of a block; ``binding``: its value over digits."""
 
     name: str
     extent: Expr
     reduction: bool
-    binding: Coefs = field(default_factory=dict)
+    binding: Form[Digit] = field(default_factory=lambda: Form({}))
 
-
-@dataclass(frozen=True)
-class Quasi:
-    """``scale * ((sum coefs * axes) // div % mod)``; ``mod`` 0: no modulus."""
-
-    coefs: Mapping[Axis, Expr]
-    div: int
-    mod: int
-    scale: Expr = ONE
+    def plain_binding(self) -> Coefs:
+        """The binding as coefficients alone; :class:`Unsupported` where it has quotients."""
+        if self.binding.quotients:
+            raise Unsupported(f"axis {self.name} is bound across the digits of a loop")
+        return dict(self.binding.coefs)
 
 
 @dataclass(frozen=True)
 class Dim:
-    """One dimension of a region: its start as axes times coefficients, and its length."""
+    """One dimension of a region: its start as a form over axes, and its length."""
 
-    coefs: Mapping[Axis, Expr]
+    start: Form[Axis]
     extent: Expr = ONE
-    quasi: tuple[Quasi, ...] = ()
+
+    def over_digits(self) -> Form[Digit]:
+        """The start as a form over digits."""
+        axes = dict.fromkeys(self.start.variables())
+        return self.start.substitute({axis: axis.binding for axis in axes})
 
 
 @dataclass(frozen=True)
@@ -163,15 +164,6 @@ def remove(node: Node) -> None:
         if parent.children or parent.parent is None:
             return
         node, parent = parent, parent.parent
-
-
-def over_digits(coefs: Mapping[Axis, Expr]) -> Coefs:
-    """A sum over axes as a sum over digits."""
-    out: Coefs = {}
-    for axis, coef in coefs.items():
-        for digit, stride in axis.binding.items():
-            out[digit] = add(out.get(digit, ZERO), mul(coef, stride))
-    return out
 
 
 def hull(coefs: Mapping[Digit, Expr], inner: Expr = ONE) -> Expr:

@@ -1,0 +1,243 @@
+"""Quotients of indices, resolved row by row: digits are cut where that makes a quotient a sum.
+
+The rule is that of :mod:`tuner.tir.affine` for one program.  Whether a digit can be cut depends on
+the extents, so on the row; a digit that may be cut becomes two, and where it is not cut the upper
+one has extent 1.  What stays a quotient in some rows is a :class:`Split` with scale 0 in others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tuner.columns.expr import (
+    ONE,
+    ZERO,
+    Expr,
+    add,
+    const,
+    equal,
+    floordiv,
+    less,
+    maximum,
+    modulo,
+    mul,
+    negated,
+    quotient,
+    upper,
+    value_of,
+    where,
+)
+from tuner.columns.forms import Form, Quotient
+from tuner.columns.program import Coefs, Digit, Unsupported
+
+
+@dataclass(frozen=True)
+class Split:
+    """``scale * ((sum coefs * digits) // div % mod)``; ``mod`` 0: no modulus."""
+
+    coefs: Mapping[Digit, Expr]
+    div: Expr
+    mod: Expr
+    scale: Expr
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """``sum coefs * digits + sum splits``."""
+
+    coefs: Mapping[Digit, Expr]
+    splits: tuple[Split, ...] = ()
+
+    def plus(self, other: Resolved, scale: Expr) -> Resolved:
+        """The sum of this and ``scale`` times another one."""
+        coefs = dict(self.coefs)
+        for d, c in other.coefs.items():
+            coefs[d] = add(coefs.get(d, ZERO), mul(scale, c))
+        scaled = (replace(s, scale=mul(scale, s.scale)) for s in other.splits)
+        return Resolved(coefs, (*self.splits, *(s for s in scaled if s.scale != ZERO)))
+
+
+@dataclass(frozen=True)
+class _Divided:
+    """``high`` and ``low`` parts of a sum; ``open`` is 1 where ``low`` may reach the divisor."""
+
+    high: Coefs
+    low: Coefs
+    open: Expr
+
+
+@dataclass
+class _Cut:
+    """A digit in two parts: ``coef * inner.extent`` is ``by`` wherever ``outer`` is not idle."""
+
+    outer: Digit
+    inner: Digit
+    coef: Expr
+    by: Expr
+
+
+class Radix:
+    """The digits of a program and the cuts that its quotients make."""
+
+    def __init__(self) -> None:
+        self._cuts: dict[Digit, _Cut] = {}
+        self._known: dict[Any, _Divided] = {}
+
+    def leaves(self, digit: Digit) -> list[Digit]:
+        """What a digit has been cut into, outermost first."""
+        cut = self._cuts.get(digit)
+        if cut is None:
+            return [digit]
+        return [*self.leaves(cut.outer), *self.leaves(cut.inner)]
+
+    def expand(self, coefs: Mapping[Digit, Expr]) -> Coefs:
+        """The same sum over leaves."""
+        out: Coefs = {}
+        for digit, coef in coefs.items():
+            for leaf, c in self._expanded(digit, coef):
+                out[leaf] = add(out.get(leaf, ZERO), c)
+        return out
+
+    def _expanded(self, digit: Digit, coef: Expr) -> Iterator[tuple[Digit, Expr]]:
+        cut = self._cuts.get(digit)
+        if cut is None:
+            yield digit, coef
+            return
+        times = quotient(coef, cut.coef)
+        outer = mul(coef, cut.inner.extent) if times is None else mul(times, cut.by)
+        yield from self._expanded(cut.outer, outer)
+        yield from self._expanded(cut.inner, coef)
+
+    def final(self, r: Resolved) -> Resolved:
+        """The same over the leaves as they are now."""
+        splits = (replace(s, coefs=self.expand(s.coefs)) for s in r.splits)
+        return Resolved(self.expand(r.coefs), tuple(splits))
+
+    def resolve(self, form: Form[Digit]) -> Resolved:
+        """A form without quotients, as far as each row allows."""
+        out = Resolved(dict(form.coefs))
+        for q in form.quotients:
+            out = out.plus(self._quotient(q), q.scale)
+        return out
+
+    def _quotient(self, q: Quotient[Digit]) -> Resolved:
+        if q.by == ONE:
+            return Resolved({}) if q.remainder else self.resolve(q.form)
+        if q.form.quotients:
+            return self._nested(q)
+        return self._part(q.form.coefs, q, ONE)
+
+    def _part(self, coefs: Mapping[Digit, Expr], q: Quotient[Digit], guard: Expr) -> Resolved:
+        """The quotient or remainder of a sum in the rows where ``guard`` is 1, else 0."""
+        d = self._divide(coefs, q.by, guard)
+        if not q.remainder:
+            high = {k: mul(guard, c) for k, c in d.high.items()}
+            return _with(high, Split(d.low, q.by, ZERO, d.open))
+        closed = mul(guard, negated(d.open))
+        low = {k: mul(closed, c) for k, c in d.low.items()}
+        return _with(low, Split(d.low, ONE, q.by, d.open))
+
+    def _nested(self, q: Quotient[Digit]) -> Resolved:
+        """``x % a // b`` and ``x % a % b``: by ``b`` where ``x % a`` is a sum, else a split."""
+        inner = q.form.quotients[0]
+        if q.form != Form({}, (inner,)) or not inner.remainder or inner.form.quotients:
+            raise Unsupported("a quotient of a sum with quotients")
+        times = quotient(inner.by, q.by)
+        if inner.scale != ONE or times is None:
+            raise Unsupported(f"index % {inner.by} in units of {q.by}")
+        d = self._divide(inner.form.coefs, inner.by, ONE)
+        plain = self._part(d.low, q, negated(d.open))
+        div, mod = (ONE, q.by) if q.remainder else (q.by, times)
+        return plain.plus(_with({}, Split(d.low, div, mod, d.open)), ONE)
+
+    def _divide(self, coefs: Mapping[Digit, Expr], by: Expr, guard: Expr) -> _Divided:
+        key = (by, guard, frozenset(coefs.items()))
+        if key not in self._known:
+            self._known[key] = self._divided(self.expand(coefs), by, guard)
+        return self._known[key]
+
+    def _divided(self, terms: Coefs, by: Expr, guard: Expr) -> _Divided:
+        is_low = {d: _is_low(c, by) for d, c in terms.items()}
+        below = {d: c for d, c in terms.items() if is_low[d] != ZERO}
+        high = {d: mul(negated(is_low[d]), _down(c, by)) for d, c in terms.items()}
+        low = {d: mul(is_low[d], c) for d, c in below.items()}
+        for d, where_cut in _cuts(below, is_low, by, guard).items():
+            if where_cut != ZERO:
+                self._cut(d, where_cut, below[d], by)
+                cut = self._cuts[d]
+                high[cut.outer], high[cut.inner] = ONE, high.pop(d)
+                low[cut.inner] = low.pop(d)
+        reaches = negated(less(_top(low), by))
+        return _Divided({d: c for d, c in high.items() if c != ZERO}, low, mul(guard, reaches))
+
+    def _cut(self, digit: Digit, where_cut: Expr, coef: Expr, by: Expr) -> None:
+        """Cut a digit where ``where_cut`` is 1, so that its inner part just reaches ``by``."""
+        inner = where(where_cut, _down(by, coef), digit.extent)
+        outer = floordiv(digit.extent, inner)
+        self._cuts[digit] = _Cut(
+            Digit(f"{digit.name}.0", outer, digit.reduction),
+            Digit(f"{digit.name}.1", inner, digit.reduction),
+            coef,
+            by,
+        )
+
+
+def _with(coefs: Coefs, split: Split) -> Resolved:
+    return Resolved(coefs, () if split.scale == ZERO else (split,))
+
+
+def _is_low(coef: Expr, by: Expr) -> Expr:
+    rest = modulo(coef, by)
+    return ZERO if rest == ZERO else less(ZERO, rest)
+
+
+def _down(a: Expr, by: Expr) -> Expr:
+    """``a // by``, with ``by`` at least 1: coefficients are 0 in rows where they do not count."""
+    return floordiv(a, by if value_of(by) else maximum(by, ONE))
+
+
+def _span(digit: Digit, coef: Expr) -> Expr:
+    if (value_of(coef) or 0) < 0:
+        raise Unsupported("a quotient of an index that runs backwards")
+    return mul(coef, add(digit.extent, const(-1)))
+
+
+def _top(coefs: Mapping[Digit, Expr]) -> Expr:
+    """Largest value of a sum."""
+    return add(*(_span(d, c) for d, c in coefs.items())) if coefs else ZERO
+
+
+def _cuts(below: Coefs, is_low: Mapping[Digit, Expr], by: Expr, guard: Expr) -> dict[Digit, Expr]:
+    """1 where a digit is cut: it spans most, and a multiple of ``by`` falls into it evenly."""
+    spans = {d: mul(is_low[d], _span(d, c)) for d, c in below.items()}
+    top = add(ZERO, *spans.values())
+    largest = _largest(spans.values())
+    rest = mul(guard, negated(less(top, by)))
+    out: dict[Digit, Expr] = {}
+    for d, c in below.items():
+        most = equal(spans[d], largest)
+        fits = less(add(top, mul(const(-1), spans[d])), c)
+        out[d] = mul(rest, is_low[d], most, _even(d, c, by), fits)
+        rest = mul(rest, negated(most))
+    return out
+
+
+def _largest(spans: Iterable[Expr]) -> Expr:
+    out = ZERO
+    for span in spans:
+        out = maximum(out, span)
+    return out
+
+
+def _even(digit: Digit, coef: Expr, by: Expr) -> Expr:
+    """1 where ``by`` lies inside the digit and both its parts come out even."""
+    reach = upper(mul(coef, digit.extent))
+    bound = value_of(by)
+    if reach is not None and bound is not None and reach <= bound:
+        return ZERO
+    size = _down(by, coef)
+    whole = equal(modulo(by, coef if value_of(coef) else maximum(coef, ONE)), ZERO)
+    even = equal(modulo(digit.extent, maximum(size, ONE)), ZERO)
+    return mul(whole, less(ONE, size), less(size, digit.extent), even)
