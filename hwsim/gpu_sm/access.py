@@ -1,4 +1,4 @@
-"""Coalescing and bank conflicts: what one warp-wide access of a stream costs, exactly over 32 lanes.
+"""Coalescing and bank conflicts: what one warp-wide access costs, exactly over its 32 lanes.
 
 Thread ``t`` of a block touches ``(t % run) * stride1 + (t // run) * stride2`` bytes from the base,
 ``lanes * elem_bytes`` wide (see :mod:`hwsim.columns`).  Few distinct patterns occur in a table of
@@ -34,8 +34,8 @@ class Access:
 
     ``split``: access instructions that one declared access takes (8 floats are two of 16 B).  Of
     one such instruction of one warp: ``sectors`` distinct 32 B sectors, ``lines`` distinct 128 B
-    lines, ``wavefronts`` passes through the banks of shared memory and ``global_wavefronts`` those of
-    an L1 hit, where half- and quarter-warps never merge.
+    lines, ``wavefronts`` passes through the banks of shared memory and ``global_wavefronts`` those
+    of an L1 hit, where half- and quarter-warps never merge.
     """
 
     split: Floats
@@ -119,14 +119,18 @@ def _wavefronts_of_width(start: Ints, width: int, merge: bool) -> Floats:
     if words == 1:
         return _fullest_bank(word)
     half = WARP // 2 if words == 2 else WARP // 4  # lanes of one pass
-    apart = sum(_fullest_bank(word[:, :, i : i + half]) for i in range(0, WARP, half))
+    apart = _passes(word, half)
     if not merge:
         return apart
-    both = 2 * half
-    merged = sum(_fullest_bank(word[:, :, i : i + both]) for i in range(0, WARP, both))
     lane = np.arange(WARP)
     same = [(start == start[:, :, lane ^ bit]).all(axis=2) for bit in (1, 2)]
-    return np.where(same[0] | same[1], merged, apart)
+    return np.where(same[0] | same[1], _passes(word, 2 * half), apart)
+
+
+def _passes(word: Ints, lanes: int) -> Floats:
+    """Wavefronts where ``lanes`` lanes are served at a time."""
+    groups = [_fullest_bank(word[:, :, i : i + lanes]) for i in range(0, WARP, lanes)]
+    return np.asarray(np.sum(groups, axis=0))
 
 
 def _fullest_bank(word: Ints) -> Floats:

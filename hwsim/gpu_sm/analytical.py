@@ -54,8 +54,10 @@ def simulate(table: KernelTable, chip: GpuChip) -> SimResult:
 
 @dataclass(frozen=True)
 class Times:
-    """Microseconds of a kernel: ``units`` busy time by unit, of which ``epilogue`` writes results;
-    ``path`` the latency chain; ``slowdown`` the factor by the power limit, already applied."""
+    """Microseconds of a kernel, the power limit's ``slowdown`` applied.
+
+    ``units``: busy time by unit, of which ``epilogue`` writes results; ``path``: the latency chain.
+    """
 
     units: dict[str, Floats]
     epilogue: dict[str, Floats]

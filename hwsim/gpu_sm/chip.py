@@ -26,8 +26,7 @@ Efficiency = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Constants of the model rather than of the silicon: the compiler's habits, and how well the
-    units of an SM overlap."""
+    """Constants of the model, not of the silicon: compiler habits and the overlap of units."""
 
     unit_exponent: Exponent  # p-norm over units: 1 serial, infinite ideal overlap
     unit_exponent_pipelined: Exponent  # the same in software-pipelined code
@@ -105,5 +104,3 @@ class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 CHIP = GpuChip
-
-

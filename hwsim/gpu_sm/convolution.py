@@ -1,7 +1,7 @@
 """Kernel tables of a single-channel 2D convolution, from its tile parameters.
 
 The kernel of Kernel Tuner's convolution example (van Werkhoven et al. 2014): a block of ``block_x``
-by ``block_y`` threads makes ``block_x * tile_x`` by ``block_y * tile_y`` outputs, a thread's outputs
+by ``block_y`` threads makes ``block_x * tile_x`` by ``block_y * tile_y`` outputs, those of a thread
 lying a block apart.  The filter lies in constant memory and all taps are unrolled.
 """
 
@@ -65,7 +65,8 @@ def convolution_2d(
         tile_m=by * ty, tile_n=bx * tx, reduce_length=taps, reduce_inner=taps,
         loop_depth=2, unroll=taps * tx * ty, code_macs=taps * tx * ty,
         shared_bytes=1.0 * use_shared * _F32 * patch_y * (patch_x + pad),
-        acc_regs=tx * ty, operand_regs=operands, barriers=use_shared, serial_loads=checked, launch_bounds=0, shared_static=1,
+        acc_regs=tx * ty, operand_regs=operands, barriers=use_shared, serial_loads=checked,
+        launch_bounds=0, shared_static=1,
         x_global_shared_count=use_shared * stage_loads,
         x_global_shared_bytes=_F32 * patch_x * patch_y / stage_loads,
         x_global_shared_run_bytes=_F32 * patch_x,

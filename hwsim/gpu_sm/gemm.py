@@ -1,8 +1,8 @@
 """Kernel tables of a CLBlast-style GEMM, from its 14 tuning parameters.
 
-Semantics: CLBlast's Xgemm kernel (Nugteren 2018) with ``STRM = STRN = 0``.  ``C = alpha A B + beta
-C``; A is stored with m fastest, B with n fastest, C with m fastest.  The fast block index runs along
-m, which is therefore the column side (``b``, ``grid_n``, ``tile_n``) of the kernel table.
+Semantics: CLBlast's Xgemm kernel (Nugteren 2018) with ``STRM = STRN = 0``: ``C = alpha A B + beta
+C``.  A is stored with m fastest, B with n fastest, C with m fastest.  The fast block index runs
+along m, which is therefore the column side (``b``, ``grid_n``, ``tile_n``) of the kernel table.
 """
 
 from __future__ import annotations

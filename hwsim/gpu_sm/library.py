@@ -7,6 +7,8 @@ Sliced kernels let groups of threads share the outputs and divide the reduction.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,7 +16,7 @@ from hwsim.gpu_sm.chip import LINE_BYTES
 from hwsim.table import KernelTable
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 _LANES_RUN = 2  # lanes of a warp that lie along m, before they step along n
 _VECTOR_BYTES = 16
 
@@ -100,13 +102,11 @@ def _staged(
     }  # fmt: skip
 
 
-def _fragment(
-    operand: str, axis: str, count: Floats, threads: Ints
-) -> dict[str, ArrayLike]:
+def _fragment(operand: str, axis: str, count: Floats, threads: Ints) -> dict[str, ArrayLike]:
     """A thread's operands from shared memory, 16 B an access.
 
-    Lanes are dealt so that lanes ``t`` and ``t ^ 1``, or ``t`` and ``t ^ 2``, share an address: with
-    it, as the libraries do, every access takes the least possible two wavefronts.
+    Lanes are dealt so that ``t`` and ``t ^ 1``, or ``t`` and ``t ^ 2``, share an address: with it,
+    as the libraries do, every access takes the least possible two wavefronts.
     """
     s = f"{operand}_shared_local"
     steps = (0, _VECTOR_BYTES) if axis == "n" else (_VECTOR_BYTES, 0)

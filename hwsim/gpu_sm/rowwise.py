@@ -7,9 +7,11 @@ between passes but what the caches hold; it writes each element once.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
 
 
 def rowwise(
@@ -29,8 +31,8 @@ def rowwise(
     """Table of kernels over ``(rows, columns)`` arrays; arguments broadcast to ``(n,)``.
 
     ``reads``: passes over the inputs; ``inputs``: arrays read in each pass; ``lanes``: elements of
-    one access; ``alu_ops`` and ``special_ops`` an element, ``thread_ops`` more of each thread (reductions across
-    the block).
+    one access; ``alu_ops`` and ``special_ops`` an element, ``thread_ops`` more of each thread
+    (reductions across the block).
     """
     r, c, t, per, passes, width = (
         np.asarray(a, np.float64)
@@ -42,7 +44,8 @@ def rowwise(
     blocks = np.ceil(r / per)
     mine = per * c / (t * width)  # accesses of a thread in one pass
     out: dict[str, ArrayLike] = {
-        "flops": elements * (alu_ops + special_ops), "alu_ops": elements * alu_ops + blocks * t * thread_ops,
+        "flops": elements * (alu_ops + special_ops),
+        "alu_ops": elements * alu_ops + blocks * t * thread_ops,
         "special_ops": elements * special_ops, "blocks": blocks, "grid_m": blocks,
         "threads": t, "tile_m": per, "tile_n": c, "vector_lanes": width,
         "in_bits": bits, "out_bits": bits, "barriers": 2 * (passes - 1),
@@ -57,12 +60,12 @@ def rowwise(
 
 
 def _access(
-    s: str, count: ArrayLike, mine: ArrayLike, threads: ArrayLike, lanes: ArrayLike, size: float
+    s: str, count: Floats, mine: Floats, threads: Floats, lanes: Floats, size: float
 ) -> dict[str, ArrayLike]:
     """A stream of contiguous accesses; the last one of a thread may be partly empty."""
-    share = np.asarray(mine) / np.ceil(mine)
+    share = mine / np.ceil(mine)
     return {
         f"{s}_count": count, f"{s}_bytes": share * threads * lanes * size, f"{s}_lanes": lanes,
         f"{s}_elem_bytes": size, f"{s}_thread_run": threads,
-        f"{s}_stride1_bytes": np.asarray(lanes) * size,
+        f"{s}_stride1_bytes": lanes * size,
     }  # fmt: skip

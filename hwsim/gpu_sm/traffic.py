@@ -140,7 +140,7 @@ def _dram_read(
     blocks = np.maximum(f(table, "blocks"), 1)
     unique = np.minimum(f(table, f"{stream}_unique_bytes"), block * blocks)
     l2 = chip.l2_kib * 1024.0
-    rows, columns = (np.maximum(f(table, f"grid_{axis}"), 1) for axis in "mn")
+    columns = np.maximum(f(table, "grid_n"), 1)
     wave = np.minimum(blocks, chip.sms * occupancy.blocks_sm)
     waves = blocks / wave
     if stream[0] == "a":
@@ -151,7 +151,7 @@ def _dram_read(
         between = unique / np.maximum(f(table, "grid_batch"), 1) + block
     else:
         needed = block * blocks
-        own = np.maximum(unique / blocks, 1)  # the rest of a block's bytes it shares with neighbours
+        own = np.maximum(unique / blocks, 1)  # the rest it shares with its neighbours
         between = columns * np.sqrt(own * np.maximum(block, own)) + wave * (own + _written(table))
     again = np.maximum(np.minimum(needed, block * blocks) - unique, 0)
     return np.asarray(unique + again * (1 - kept(between, l2)))
@@ -166,7 +166,7 @@ def _written(table: KernelTable) -> Floats:
 def kept(footprint: Floats, capacity: Floats | float) -> Floats:
     """Share of a footprint that is read again and still lies in a cache of ``capacity`` bytes.
 
-    All of it up to 3/4 of the capacity, nothing beyond 3/2 (softmax and layer norm rows of NeuSight,
+    All of it up to 3/4 of the capacity, nothing beyond 3/2 (softmax and layer norm of NeuSight,
     calibration set: their second pass over a row turns from L2 to DRAM in this range).
     """
     return np.asarray(np.clip(2 - footprint / (0.75 * capacity), 0, 1))

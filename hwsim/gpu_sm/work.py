@@ -112,15 +112,13 @@ def _operand_wavefronts(
     return np.asarray(sum((requests[s] * access[s].wavefronts for s in streams), zero))
 
 
-def _stage_wavefronts(
-    table: KernelTable, requests: Mapping[str, Floats], zero: Floats
-) -> Floats:
+def _stage_wavefronts(table: KernelTable, requests: Mapping[str, Floats], zero: Floats) -> Floats:
     streams = [s for s in requests if s.endswith("_global_shared")]
     return np.asarray(sum((requests[s] * store_wavefronts(table, s) for s in streams), zero))
 
 
 def store_wavefronts(table: KernelTable, stream: str) -> Floats:
-    """Wavefronts of one shared-memory store of a staging stream (dense where no stride is given)."""
+    """Wavefronts of one shared-memory store of a staging stream (dense without strides)."""
     names = ("lanes", "elem_bytes", "thread_run")
     columns = {f"{stream}_{n}": table[f"{stream}_{n}"] for n in names}
     step1, step2 = (table[f"{stream}_store_stride{i}_bytes"] for i in (1, 2))
