@@ -61,6 +61,7 @@ def _sketch(sch: Schedule, name: str, unit: MatrixUnit, staged: str, cores: int)
         if letter in staged:
             sch.compute_at(outer, loops.k0)
             annotate_buffers(sch, outer, sram)
+    annotate_buffers(sch, matmul.block, local)
     sch.decompose_reduction(matmul.block, loops.k0)
     sch.tensorize(matmul.tile, unit.name)
     return sch
