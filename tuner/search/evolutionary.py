@@ -57,7 +57,7 @@ class Evolutionary:
             del self._measured[ELITE:]
 
     def _interleave(self, scores: Scores, origin: NDArray[np.int64]) -> Order:
-        """Flat indices: bred and screened candidates in turn, by score; now and then a random one."""
+        """Flat indices: bred and screened ones in turn, by score; now and then a random one."""
         order = _distinct_first(scores)
         bred, found = order[origin[order] == 0], order[origin[order] == 1]
         other = self._rng.permutation(np.flatnonzero(origin == 2))
