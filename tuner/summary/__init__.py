@@ -10,13 +10,17 @@ import numpy as np
 from hwsim.columns import columns_of
 from hwsim.table import KernelTable
 from tuner.nest import Nest, Statement
-from tuner.summary import gpu
+from tuner.summary import ascend, gpu, mlu
 from tuner.summary.common import Columns
 from tuner.summary.roles import Kernel
 
 __all__ = ["kernel_table"]
 
-_OF_BACKEND: dict[str, Callable[[Kernel], Columns]] = {"gpu_sm": gpu.columns}
+_OF_BACKEND: dict[str, tuple[Callable[[Kernel], Columns], tuple[str, ...]]] = {
+    "ascend_cube": (ascend.columns, ("blockIdx",)),
+    "mlu_sram": (mlu.columns, mlu.GRID),
+    "gpu_sm": (gpu.columns, ("blockIdx",)),
+}
 
 
 def kernel_table(nest: Nest, backend: str) -> KernelTable:
@@ -29,7 +33,8 @@ def kernel_table(nest: Nest, backend: str) -> KernelTable:
     """
     schema = columns_of(backend)
     nest = _without_units(nest)
-    parts = [_OF_BACKEND[backend](Kernel(nest, statements)) for statements in nest.kernels]
+    fill, grid = _OF_BACKEND[backend]
+    parts = [fill(Kernel(nest, statements, grid)) for statements in nest.kernels]
     names = dict.fromkeys(name for part in parts for name in part)
     columns = {}
     for name in names:
@@ -41,10 +46,16 @@ def kernel_table(nest: Nest, backend: str) -> KernelTable:
 
 
 def _without_units(nest: Nest) -> Nest:
-    """The same nest without the digits that have extent 1 in every candidate."""
+    """The same nest without the digits that have extent 1 in every candidate.
+
+    Threads stay: where the threadIdx loop of a statement is says which loops all threads share.
+    So does a vectorised loop: one lane says something else than no vectorised loop.
+    """
     kernels = tuple(tuple(_moving(s) for s in statements) for statements in nest.kernels)
     return replace(nest, kernels=kernels)
 
 
 def _moving(statement: Statement) -> Statement:
-    return replace(statement, digits=tuple(d for d in statement.digits if np.any(d.extent != 1)))
+    kinds = ("threadIdx", "vectorize")
+    kept = (d for d in statement.digits if d.kind.startswith(kinds) or np.any(d.extent != 1))
+    return replace(statement, digits=tuple(kept))

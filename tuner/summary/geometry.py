@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.nest import Access, Buffer, Digit, IntColumn, Statement
+from tuner.nest import Access, Buffer, Digit, IntColumn, Split, Statement
 
 BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "int8": 8, "uint8": 8, "int32": 32,
         "float64": 64, "int64": 64, "bool": 8}  # fmt: skip
@@ -54,6 +54,15 @@ def uses(access: Access, digit: str) -> bool:
     maps: list[Mapping[str, IntColumn]] = [*access.dims]
     maps += [s.coefs for dim in access.splits for s in dim]
     return any(digit in m and bool(np.any(m[digit] != 0)) for m in maps)
+
+
+def quasi_affine(access: Access, n: int) -> NDArray[np.bool_]:
+    """Where an access has quotients; the splits of a row where it has none have scale 0."""
+    return _any_split((s for dim in access.splits for s in dim), n)
+
+
+def _any_split(splits: Iterable[Split], n: int) -> NDArray[np.bool_]:
+    return reduce(np.logical_or, (s.scale != 0 for s in splits), np.zeros(n, dtype=bool))
 
 
 @dataclass
@@ -104,7 +113,9 @@ class Dimension:
     @property
     def dense(self) -> NDArray[np.bool_]:
         """Whether neighbouring indices are touched, not every second or third one."""
-        alone = (self.access.extent[self.dim] == 1) & (not self._splits)
+        alone = (self.access.extent[self.dim] == 1) & ~_any_split(
+            (s for s, _ in self._splits), self.n
+        )
         return np.asarray(~alone | (self.step <= 1))
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuner.nest import Digit, IntColumn, Statement
 from tuner.summary.geometry import extents
@@ -20,18 +21,26 @@ def barriers(kernel: Kernel, threads: IntColumn) -> IntColumn:
     result; one within a warp shuffles.
     """
     total = np.zeros(kernel.n, dtype=np.int64)
-    before: list[str] | None = None
+    before: list[Digit] | None = None
     for s in kernel.statements:
         around = _around(s)
-        names = [d.name for d in around]
         if kernel.scope(s.write).startswith("shared"):
-            if names != before:
-                total += _PER_SITE * extents(around, kernel.n)
-            before = names
+            passes = _PER_SITE * extents(around, kernel.n)
+            total += np.where(_elsewhere(before, around), passes, 0)
+            before = around
         else:
             before = None
         total += _reductions(kernel, s)
     return np.where(threads > 1, total, 0)
+
+
+def _elsewhere(before: list[Digit] | None, around: list[Digit]) -> NDArray[np.bool_] | bool:
+    """Where two lists of loops differ, loops of extent 1 left aside."""
+    if before is None:
+        return True
+    both = {d.name for d in before} & {d.name for d in around}
+    apart = [d.extent > 1 for d in (*before, *around) if d.name not in both]
+    return np.logical_or.reduce(apart) if apart else False
 
 
 def _around(statement: Statement) -> list[Digit]:

@@ -15,6 +15,7 @@ from tuner.summary.geometry import (
     extents,
     footprint,
     product,
+    quasi_affine,
     run,
     walk,
 )
@@ -88,8 +89,7 @@ def _cooperative(
         found.append(_movement(kernel, s, stream, access, tile, count, times * size, spread))
     ramp = np.zeros(n, dtype=bool)
     for access, side in zip((outer, inner), sides, strict=True):
-        if not access.splits:
-            ramp |= _strided(kernel, side, threads, lanes, size)
+        ramp |= _strided(kernel, side, threads, lanes, size) & ~quasi_affine(access, n)
     return found, np.where(ramp, lanes, 0)
 
 
