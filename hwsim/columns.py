@@ -90,6 +90,7 @@ def _buffers(*scopes: str) -> tuple[Column, ...]:
     out: list[Column] = []
     for s in scopes:
         out.append(_f(f"{s}_bytes", "B", f"allocated in {s}, one copy of every buffer"))
+        out.append(_f(f"{s}_staged_bytes", "B", f"those of them in {s} that are kept in copies"))
         out.append(_c(f"{s}_buffers", "copies", f"copies kept of the staged buffers in {s}", 1))
     return tuple(out)
 

@@ -99,7 +99,8 @@ class Statement:
     ``intrin``: rows, columns, reduction of one tensor intrinsic call.  ``lanes``: vector width of
     the copy in elements (after RewriteCooperativeFetch: 1 where the annotated width does not divide
     the tile).  ``stages``: copies of the written buffer that are kept, by a software pipeline or
-    a buffer count (None: 1).  ``pipeline_extent``: extent of the software-pipelined loop around
+    by the buffer count that any block writing it is annotated with, a split-off init too
+    (None: 1).  ``pipeline_extent``: extent of the software-pipelined loop around
     (None or 0: none); TVM's verifier refuses 1.  ``thread_bounds``: what
     ``meta_schedule.thread_extent_{low,high}_inclusive`` demand of the threads, (0, 0): nothing.
     """

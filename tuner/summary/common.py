@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tuner.nest import Digit, IntColumn, Statement
 from tuner.summary.geometry import bits_of, extents, hull
-from tuner.summary.roles import Kernel, blocks_of, serial
+from tuner.summary.roles import Kernel, serial
 
-Columns = dict[str, NDArray[np.generic]]
+Columns = dict[str, NDArray[Any]]
 
 
 def common(kernel: Kernel) -> Columns:
@@ -64,7 +66,7 @@ def _widths(kernel: Kernel) -> Columns:
 def _tiles(kernel: Kernel) -> Columns:
     main, n = kernel.main, kernel.n
     size = dict(zip("mnk", main.intrin or (1, 1, 1), strict=True))
-    grid = blocks_of(main)
+    grid = kernel.grid_of(main)
     rounds = _rounds(kernel)
     outside = {d.name for d in (*grid, *rounds)}
     inside = [d for d in main.digits if d.name not in outside]
@@ -88,8 +90,8 @@ def _tiles(kernel: Kernel) -> Columns:
 
 
 def _widest_grid(kernel: Kernel) -> list[Digit]:
-    """The blockIdx digits of the statement that has most of them (all statements share a grid)."""
-    return max((blocks_of(s) for s in kernel.statements), key=len)
+    """The grid of the statement that has most digits of it: all statements share one."""
+    return max((kernel.grid_of(s) for s in kernel.statements), key=len)
 
 
 def _rounds(kernel: Kernel) -> list[Digit]:

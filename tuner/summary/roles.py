@@ -14,10 +14,11 @@ from tuner.summary.geometry import extents, uses
 
 @dataclass(frozen=True)
 class Kernel:
-    """One launched kernel of a nest."""
+    """One launched kernel of a nest; ``grid``: kinds of the digits that count its blocks."""
 
     nest: Nest
     statements: tuple[Statement, ...]
+    grid: tuple[str, ...] = ("blockIdx",)
 
     @property
     def n(self) -> int:
@@ -91,6 +92,10 @@ class Kernel:
         """Product of the extents of those digits of the main statement that index ``axis``."""
         return extents([d for d in digits if self.axes.get(d.name) == axis], self.n)
 
+    def grid_of(self, statement: Statement) -> list[Digit]:
+        """The digits of a statement that count blocks, in loop order."""
+        return [d for d in statement.digits if d.kind.startswith(self.grid)]
+
     def shared_digits(self, other: Statement) -> list[Digit]:
         """The main statement's serial digits that ``other`` lies below, too."""
         names = {d.name for d in other.digits}
@@ -118,11 +123,6 @@ def serial(statement: Statement) -> list[Digit]:
 def threads_of(statement: Statement) -> list[Digit]:
     """ThreadIdx digits, slowest first: z, y, x."""
     return [d for axis in "zyx" for d in statement.digits if d.kind == f"threadIdx.{axis}"]
-
-
-def blocks_of(statement: Statement) -> list[Digit]:
-    """BlockIdx digits in loop order."""
-    return [d for d in statement.digits if d.kind.startswith("blockIdx")]
 
 
 def _moves_last(access: Access, digit: str) -> bool:

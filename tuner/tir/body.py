@@ -102,7 +102,7 @@ def _accumulated_product(buffer: Any, value: Any) -> tuple[int, ...] | None:
         if _loads(_uncast(accumulator), buffer) and isinstance(product, prim.Mul):
             factors = [_uncast(product.a), _uncast(product.b)]
             handles = [h for f in factors if (h := _only_load(f)) is not None]
-            if len(handles) == 2:
+            if len(set(handles)) == 2:  # a square is no product of two operands
                 return tuple(handles)
     return None
 

@@ -17,6 +17,7 @@ from tuner.tir.walk import Program, read
 
 _UNROLL = "meta_schedule.unroll_explicit"
 _UNROLL_PRAGMA = "pragma_auto_unroll_max_step"
+_BUFFERS = "prunelab.buffers"
 _ALIGN = "buffer_dim_align"
 _LOW, _HIGH = (f"meta_schedule.thread_extent_{end}_inclusive" for end in ("low", "high"))
 
@@ -44,9 +45,10 @@ def nest_of(sch: Any, workload_flops: float, workload_macs: float = 0.0) -> Nest
     (func,) = sch.mod.functions.values()
     program = read(func)
     radix = Radix()
-    kernels = [_without_inits([analyse(b, radix) for b in k]) for k in program.kernels]
+    written = [[analyse(b, radix) for b in k] for k in program.kernels]
+    kernels = [_without_inits(blocks) for blocks in written]
     names = _BufferNames(program)
-    builder = _Builder(radix, names, kernels)
+    builder = _Builder(radix, names, kernels, _buffer_counts(written))
     statements = tuple(builder.kernel(k) for k in kernels)
     return Nest(
         n=1,
@@ -67,6 +69,16 @@ def _without_inits(blocks: list[Analysed]) -> list[Analysed]:
         if b.body.role != "init"
         or not any(c.write.buffer.same_as(b.write.buffer) for c in computed)
     ]
+
+
+def _buffer_counts(kernels: Sequence[Sequence[Analysed]]) -> dict[int, int]:
+    """Buffer handle -> versions that annotations ask for."""
+    out: dict[int, int] = {}
+    for block in (b for kernel in kernels for b in kernel):
+        count = block.source.block.annotations.get(_BUFFERS)
+        if count is not None:
+            out[block.write.buffer.__chandle__()] = int(count)
+    return out
 
 
 def _unroll(program: Program) -> int:
@@ -93,8 +105,13 @@ class _BufferNames:
 
 class _Builder:
     def __init__(
-        self, radix: Radix, names: _BufferNames, kernels: Sequence[Sequence[Analysed]]
+        self,
+        radix: Radix,
+        names: _BufferNames,
+        kernels: Sequence[Sequence[Analysed]],
+        counts: Mapping[int, int],
     ) -> None:
+        self._counts = counts
         self._radix = radix
         self._names = names
         self._all = [b for kernel in kernels for b in kernel]
@@ -118,10 +135,16 @@ class _Builder:
             intrin=intrin,
             lanes=column(_lanes(block)),
             cooperative=block.shared_copy is not None,
-            stages=None if pipelined is None else column(pipelined.versions),
+            stages=self._stages(block, pipelined),
             pipeline_extent=None if pipelined is None else column(pipelined.extent),
             thread_bounds=(int(notes.get(_LOW, 0)), int(notes.get(_HIGH, 0))),
         )
+
+    def _stages(self, block: Analysed, pipelined: Pipelined | None) -> IntColumn | None:
+        counted = self._counts.get(block.write.buffer.__chandle__())
+        if counted is None and pipelined is None:
+            return None
+        return column(max(counted or 1, 1 if pipelined is None else pipelined.versions))
 
     def _digits(self, block: Analysed) -> Iterable[Digit]:
         for loop in block.loops:
