@@ -75,6 +75,10 @@ class Judgement:
         What the gate said; ``nan`` where it was not asked.
     probe:
         ``(n,)`` to be measured although pruned, to check the pruner.
+    penalty_us:
+        ``(n,)`` latency for a search strategy to assume: ``inf`` beyond a hard limit, the slowest
+        measured for what soft rules and the gate prune (``inf`` while there is none), ``nan`` for
+        what is kept.
     note:
         Which rule left nothing, where the safest candidate had to be rescued.
     """
@@ -91,6 +95,7 @@ class Judgement:
     rule_set: str
     outcomes: tuple[Outcome, ...]
     disabled: Mapping[str, str]
+    penalty_us: FloatColumn
     note: str | None = None
 
     def __len__(self) -> int:

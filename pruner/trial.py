@@ -54,7 +54,7 @@ class TrialStage:
         self.disabled: Disabled = {}
         self._seed, self._epsilon = seed, epsilon
         self._promises: dict[str, float] = {}  # gate probabilities of what was let through
-        self._best_us = float("inf")
+        self._best_us, self._slowest_us = float("inf"), float("-inf")
 
     def judge(self, table: KernelTable, hashes: Sequence[str], *, rescue: bool = True) -> Judgement:
         """Keep or prune every candidate of ``table``; ``hashes`` has one entry a candidate.
@@ -88,6 +88,7 @@ class TrialStage:
             rule_set=self.rule_set,
             outcomes=outcomes,
             disabled=dict(self.disabled),
+            penalty_us=np.where(keep, np.nan, np.where(self._hard(code), np.inf, self.penalty_us)),
             note=note,
         )
 
@@ -97,6 +98,7 @@ class TrialStage:
             return
         latency = np.asarray(latency_us, dtype=np.float64)
         self._best_us = min(self._best_us, float(latency.min()))
+        self._slowest_us = max(self._slowest_us, *latency[np.isfinite(latency)].tolist(), -np.inf)
         self.rules = tuple(_follow(rule, self._best_us) for rule in self.rules)
         if self.gate is not None:
             promised = np.array([self._promises.get(h, np.nan) for h in hashes])
@@ -110,8 +112,8 @@ class TrialStage:
 
     @property
     def penalty_us(self) -> float:
-        """Latency for a search strategy to assume for what was pruned; ``inf`` without data."""
-        return float("inf") if self.gate is None else self.gate.penalty_us
+        """The slowest latency measured: what a strategy should assume for what was skipped."""
+        return self._slowest_us if np.isfinite(self._slowest_us) else float("inf")
 
     @property
     def _gate_name(self) -> str:
@@ -147,12 +149,15 @@ class TrialStage:
             self._promises[hashes[i]] = float(probability[i])
 
     def _probes(self, hashes: Sequence[str], code: NDArray[np.int64]) -> BoolColumn:
-        soft = np.array([not rule.hard for rule in self.rules], bool)
         probe: BoolColumn = np.zeros(len(code), bool)
-        for i in np.flatnonzero(code != KEPT).tolist():
-            if (code[i] == GATE or soft[code[i]]) and self._draw(hashes[i]) < self._epsilon:
-                probe[i] = True
+        for i in np.flatnonzero((code != KEPT) & ~self._hard(code)).tolist():
+            probe[i] = self._draw(hashes[i]) < self._epsilon
         return probe
+
+    def _hard(self, code: NDArray[np.int64]) -> BoolColumn:
+        """``(n,)`` whether a hard limit prunes the candidate."""
+        hard = np.array([*(rule.hard for rule in self.rules), False], bool)
+        return hard[np.where(code < 0, len(self.rules), code)]
 
     def _draw(self, candidate: str) -> float:
         digest = hashlib.blake2b(f"{self._seed}:{candidate}".encode(), digest_size=8).digest()

@@ -195,6 +195,16 @@ def test_a_probe_says_so() -> None:
     assert "measured as a probe by lightgbm-gate" in to_text(judged.explain(i))
 
 
+def test_penalty_is_infinite_beyond_a_limit_and_the_slowest_run_for_the_rest() -> None:
+    judging = stage("tvm-verifier", "register-spill")
+    table = KernelTable.of("gpu_sm", threads=[64, 2048, 64], acc_regs=[1, 1, 900])
+    assert judging.judge(table, names(3)).penalty_us[1:].tolist() == [np.inf, np.inf]
+    judging.observe(table.take_candidates([0, 0, 0]), names(3), [5.0, 9.0, np.inf])
+    penalty = judging.judge(table, names(3)).penalty_us
+    assert np.isnan(penalty[0])
+    assert penalty[1:].tolist() == [np.inf, 9.0]
+
+
 def test_hard_limits_are_not_probed() -> None:
     table = ascend(l0a_bytes=np.full(100, 2.0 * L0A))
     judged = stage("capacity{scope=l0a}", chip=ASCEND, epsilon=1.0).judge(
