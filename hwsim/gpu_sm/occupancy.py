@@ -67,6 +67,12 @@ def limits(table: KernelTable, chip: GpuChip) -> tuple[Limit, ...]:
     )
 
 
+def timeout(latency_us: Floats, chip: GpuChip) -> Limit:
+    """The bench gives a kernel up that runs longer than its ``timeout_s``."""
+    have = np.full(len(latency_us), chip.bench.timeout_s * 1e6)
+    return Limit("run_time", Failure.timeout, latency_us, have, "us")
+
+
 def registers_of(table: KernelTable, chip: GpuChip) -> tuple[Floats, Floats]:
     """``(registers, spilled)`` of one thread.
 

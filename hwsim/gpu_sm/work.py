@@ -52,6 +52,7 @@ def requests_of(table: KernelTable, stream: str, access: Access, warps: Floats) 
     full = width * np.maximum(f(table, "threads"), 1)
     moved = f(table, f"{stream}_bytes")
     live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
+    live = live * f(table, "work_share")
     return np.asarray(f(table, f"{stream}_count") * access.split * warps * live)
 
 
