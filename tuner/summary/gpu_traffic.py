@@ -223,4 +223,4 @@ def _movement(
     unique = np.asarray(footprint(access, s.digits, buffer, n) * size, dtype=np.float64)
     run_bytes = run(access, list(together), buffer, n) * size
     moved = block_elements.astype(np.float64) * size
-    return Movement(stream, count, moved, unique, {"run_bytes": run_bytes, **spread})
+    return Movement(stream, buffer.name, count, moved, unique, {"run_bytes": run_bytes, **spread})

@@ -52,7 +52,7 @@ def _movements(kernel: Kernel, s: Statement, cores: IntColumn) -> Iterator[Movem
         if source == "global" and to == _SRAM:
             yield transfer(kernel, s, read, f"{label}_gdram_sram", share=cores)
         elif source == "global":
-            staged = s.role == "copy" and label != "x"
+            staged = s.role == "copy" and label != "x" and kernel.main.intrin is not None
             stream = f"{label if staged else 'x'}_gdram_{memory}"
             yield transfer(kernel, s, read, stream, expanded=staged)
         elif source == _SRAM:

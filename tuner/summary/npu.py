@@ -20,6 +20,7 @@ from tuner.summary.geometry import (
     elements,
     extents,
     footprint,
+    product,
     run,
     walk,
 )
@@ -55,11 +56,13 @@ def transfer(
     n, buffer = kernel.n, kernel.buffer(access)
     shared, own = loops(kernel, s)
     count, size = extents(shared, n), element_bytes(buffer)
-    distinct = footprint(access, own, buffer, n)
-    moved = extents(own, n) if expanded else distinct
+    repeated = extents(own, n) * product(access.extent, n)
+    distinct = np.minimum(footprint(access, own, buffer, n), repeated)
+    moved = repeated if expanded else distinct
     length = _windowed(access, own, buffer, n) if expanded else run(access, own, buffer, n)
     return Movement(
         stream,
+        buffer.name,
         count,
         np.asarray(count * moved * size / share, dtype=np.float64),
         np.asarray(footprint(access, s.digits, buffer, n) * size, dtype=np.float64),

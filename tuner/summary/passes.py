@@ -33,6 +33,7 @@ def passes_in(kernel: Kernel, scope: str) -> Iterator[Passes]:
     A pass goes over the statement's own loops.  One instruction takes a run along which every
     operand lies contiguously or stays the same, and no more than a vectorised loop asks for;
     reductions, which TVM cannot vectorise, take whole runs, as the vendors' reduce instructions do.
+    A result that goes off chip is dense until then.
     """
     for s in kernel.statements:
         ops = s.ops.alu + s.ops.special + s.ops.macs * (s.intrin is None)
@@ -48,7 +49,8 @@ def _instruction(kernel: Kernel, s: Statement, own: Sequence[Digit]) -> IntColum
     """Elements that one vector instruction takes."""
     n = kernel.n
     length = extents(own, n)
-    for access in (*s.reads, s.write):
+    results = () if kernel.scope(s.write) == "global" else (s.write,)
+    for access in (*s.reads, *results):
         path = walk(access, own, kernel.buffer(access), n)
         length = np.minimum(length, np.where(path.step1 <= 1, path.run, 1))
     if s.lanes is not None and any(d.kind == "vectorize" for d in s.digits):

@@ -73,7 +73,7 @@ class Kernel:
         """Digit of the main statement -> ``m``, ``n``, ``batch`` or ``k``.
 
         With a MAC: ``m`` moves A and C, ``n`` moves B and C, ``batch`` moves all or only C.
-        Without: ``n`` moves the last dimension of the output, ``m`` any other.
+        Without: ``n`` moves the last of several dimensions of the output, ``m`` any other.
         """
         return {d.name: self._axis(d) for d in self.main.digits}
 
@@ -126,7 +126,7 @@ def threads_of(statement: Statement) -> list[Digit]:
 
 
 def _moves_last(access: Access, digit: str) -> bool:
-    if not access.dims:
+    if len(access.dims) < 2:
         return False
     last = Access(access.buffer, access.dims[-1:], access.extent[-1:], access.splits[-1:])
     return uses(last, digit)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tuner.nest import IntColumn
 
+_OFFCHIP_ONLY = ("unique_bytes", "align_bytes")
 Floats = NDArray[np.float64]
 
 
@@ -18,11 +19,12 @@ class Movement:
     """One statement's part of a stream.
 
     ``count`` transfers of one block move ``block_bytes`` together; ``unique_bytes`` is what the
-    kernel touches of the tensor; ``shape`` holds the columns that describe one transfer
-    (``run_bytes``, and on the GPU lanes and strides).
+    kernel touches of ``tensor``; ``shape`` holds the columns that describe one transfer
+    (``run_bytes``, alignment, on the GPU lanes and strides).
     """
 
     stream: str
+    tensor: str
     count: IntColumn
     block_bytes: Floats
     unique_bytes: Floats
@@ -32,18 +34,19 @@ class Movement:
 def stream_columns(movements: Iterable[Movement], offchip: str) -> dict[str, NDArray[np.generic]]:
     """Columns of all streams.
 
-    Counts, bytes and distinct bytes of the movements of a stream add up; what describes one
-    transfer is that of the movement with most bytes, the first of equals.  ``offchip`` is the name
-    of the off-chip memory, whose streams have distinct bytes.
+    Counts and bytes of the movements of a stream add up, distinct bytes those of its tensors; what
+    describes one transfer is that of the movement with most bytes, the first of equals.  ``offchip`` is the name
+    of the off-chip memory, whose streams have distinct bytes and alignments.
     """
     groups: dict[str, list[Movement]] = {}
     for m in movements:
         groups.setdefault(m.stream, []).append(m)
     out: dict[str, NDArray[np.generic]] = {}
     for stream, group in groups.items():
-        out |= {f"{stream}_{name}": c for name, c in _merged(group).items()}
+        kept = _merged(group)
         if offchip not in stream:
-            del out[f"{stream}_unique_bytes"]
+            kept = {name: c for name, c in kept.items() if name not in _OFFCHIP_ONLY}
+        out |= {f"{stream}_{name}": c for name, c in kept.items()}
     return out
 
 
@@ -55,5 +58,9 @@ def _merged(group: list[Movement]) -> dict[str, NDArray[np.generic]]:
         larger = m.block_bytes > best
         shape = {name: np.where(larger, m.shape[name], c) for name, c in shape.items()}
         best = np.maximum(best, m.block_bytes)
-    unique = np.asarray(sum(m.unique_bytes for m in group))
+    distinct: dict[str, Floats] = {}
+    for m in group:
+        before = distinct.get(m.tensor, m.unique_bytes)
+        distinct[m.tensor] = np.maximum(before, m.unique_bytes)
+    unique = np.asarray(sum(distinct.values()))
     return {"count": count, "bytes": total / np.maximum(count, 1), "unique_bytes": unique, **shape}
