@@ -3,8 +3,9 @@
 Before the postprocessor it is one loop over the tile and a block annotation with the vector width
 ``v``; RewriteCooperativeFetch splits that loop by ``[None, T, v]`` and binds the middle to
 threadIdx (to threadIdx.y and threadIdx.x in tensor-core sketches) and the last to lanes.  Such a
-nest around a block between global and shared memory is taken for one.  Either way the analysis
-wants the loop over the whole tile back.
+nest of a fused loop around a block between global and shared memory is taken for one; a reduction
+over threads has the same shape, but its loop was never fused.  Either way the analysis wants the
+loop over the whole tile back.
 """
 
 from __future__ import annotations
@@ -52,10 +53,14 @@ def _rewritten(block: Block) -> Cooperative | None:
     while loops and loops[-1].kind.startswith("threadIdx"):
         loops.pop()
     bound = len(loops) < end
-    if not bound or not loops or loops[-1].kind != "serial" or not _between(block.block):
+    if not bound or not loops or not _tiled(loops[-1]) or not _between(block.block):
         return None
     serial = loops.pop()
     return _joined(block, tuple(loops), (serial, *block.loops[len(loops) + 1 :]), lanes)
+
+
+def _tiled(loop: Loop) -> bool:
+    return loop.kind == "serial" and "_fused" in loop.name
 
 
 def _between(block: Any) -> bool:
