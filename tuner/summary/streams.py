@@ -34,9 +34,10 @@ class Movement:
 def stream_columns(movements: Iterable[Movement], offchip: str) -> dict[str, NDArray[np.generic]]:
     """Columns of all streams.
 
-    Counts and bytes of the movements of a stream add up, distinct bytes those of its tensors; what
-    describes one transfer is that of the movement with most bytes, the first of equals.  ``offchip`` is the name
-    of the off-chip memory, whose streams have distinct bytes and alignments.
+    Counts and bytes of the movements of a stream add up, distinct bytes those of its tensors; runs
+    are as long as their number demands.  What else describes one transfer is that of the movement
+    with most bytes, the first of equals.  ``offchip`` is the name of the off-chip memory, whose
+    streams have distinct bytes and alignments.
     """
     groups: dict[str, list[Movement]] = {}
     for m in movements:
@@ -58,6 +59,8 @@ def _merged(group: list[Movement]) -> dict[str, NDArray[np.generic]]:
         larger = m.block_bytes > best
         shape = {name: np.where(larger, m.shape[name], c) for name, c in shape.items()}
         best = np.maximum(best, m.block_bytes)
+    runs = sum(m.block_bytes / np.maximum(m.shape["run_bytes"], 1) for m in group)
+    shape["run_bytes"] = total / np.maximum(runs, 1)
     distinct: dict[str, Floats] = {}
     for m in group:
         before = distinct.get(m.tensor, m.unique_bytes)
