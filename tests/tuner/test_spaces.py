@@ -172,12 +172,22 @@ def test_gpu_verifier_accepts_what_the_stock_limit_refuses():
     assert accepted(stock) < accepted(chip)
 
 
-def test_gpu_uses_tensor_cores_where_the_type_allows():
-    chip = load_chip(GPU)
-    for dtype, expected in (("float16", True), ("int8", True), ("float32", False)):
-        sketch = spaces.design_space(resolve(f"gemm:128x128x128:{dtype}"), chip)[0]
-        kinds = {i.kind.name for i in sketch.trace.insts}
-        assert ("Blockize" in kinds) == expected
+@pytest.mark.parametrize(
+    ("chip", "dtype", "expected"),
+    [
+        (GPU, "float16", True),
+        (GPU, "int8", True),
+        (GPU, "float32", False),
+        ("v100-sxm2", "float16", True),
+        ("v100-sxm2", "int8", False),
+        ("gtx-1080-ti", "float16", False),
+    ],
+)
+def test_gpu_uses_the_tensor_cores_that_the_chip_has(chip, dtype, expected):
+    loaded = load_chip(chip)
+    workload = resolve(f"gemm:128x128x128:{dtype}")
+    sketch = spaces.design_space(workload, loaded)[0]
+    assert ("Blockize" in {i.kind.name for i in sketch.trace.insts}) == expected
 
 
 def test_vector_tiles_reach_the_whole_chip():

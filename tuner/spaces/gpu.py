@@ -32,23 +32,24 @@ def target(chip: GpuChip) -> Target:
 
 
 def space_generator(dtype: str, chip: GpuChip) -> Any:
-    """``PostOrderApply`` with TVM's rules, postprocs and mutators for the target.
+    """``PostOrderApply`` with TVM's rules, postprocs and mutators for inputs of ``dtype``.
 
-    From compute capability 7.0 on these are the tensor-core rules, which leave a block that no
-    tensor-core instruction fits (float32, a reduction too short) to the ordinary CUDA rules.
+    The tensor-core rules where the chip has tensor cores of that type (TVM would go by the compute
+    capability and give a V100 int8 ones); they leave a block that no tensor-core instruction fits
+    to the ordinary CUDA rules.
     """
-    return ms.space_generator.PostOrderApply()
+    kind = "cuda-tensorcore" if dtype in chip.tensor_macs_sm else "cuda"
+    return ms.space_generator.PostOrderApply(
+        sch_rules=kind, postprocs="cuda-tensorcore", mutator_probs=kind
+    )
 
 
 def sketches(sch: Schedule, dtype: str, chip: GpuChip) -> list[Schedule]:
     """The sketches that TVM's rules make of the program."""
-    load_tvm_intrinsics()
+    load_tvm_intrinsics()  # before the rules, which look their intrinsics up
+    space = space_generator(dtype, chip)
     context = ms.TuneContext(
-        sch.mod,
-        target=target(chip),
-        space_generator=space_generator(dtype, chip),
-        rand_state=1,
-        num_threads=1,
+        sch.mod, target=target(chip), space_generator=space, rand_state=1, num_threads=1
     )
     return list(context.generate_design_space())
 
@@ -65,5 +66,7 @@ def postprocs(chip: GpuChip) -> list[Any]:
 @cache
 def _context(of: Target) -> Any:
     load_tvm_intrinsics()
-    space = ms.space_generator.PostOrderApply()
+    space = ms.space_generator.PostOrderApply(
+        sch_rules=[], postprocs="cuda-tensorcore", mutator_probs={}
+    )
     return ms.TuneContext(IRModule(), target=of, space_generator=space, num_threads=1)
