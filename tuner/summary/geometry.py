@@ -6,7 +6,7 @@ digits of extent 1, so that both roads to a nest meet in one table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -49,11 +49,23 @@ def elements(buffer: Buffer, n: int) -> IntColumn:
     return np.asarray(product(buffer.shape[:-1], n) * (buffer.shape[-1] + pad))
 
 
-def uses(access: Access, digit: str) -> bool:
-    """Whether an access depends on a digit."""
-    maps: list[Mapping[str, IntColumn]] = [*access.dims]
-    maps += [s.coefs for dim in access.splits for s in dim]
-    return any(digit in m and bool(np.any(m[digit] != 0)) for m in maps)
+def moves(access: Access, digit: str, n: int) -> NDArray[np.bool_]:
+    """The rows in which an access depends on a digit."""
+    found = (
+        _moves(dim, access.splits[i] if access.splits else (), digit)
+        for i, dim in enumerate(access.dims)
+    )
+    return reduce(np.logical_or, (m for ms in found for m in ms), np.zeros(n, dtype=bool))
+
+
+def _moves(
+    coefs: Mapping[str, IntColumn], splits: Iterable[Split], digit: str
+) -> Iterator[NDArray[np.bool_]]:
+    if digit in coefs:
+        yield coefs[digit] != 0
+    for s in splits:
+        if digit in s.coefs:
+            yield (s.coefs[digit] != 0) & (s.scale != 0)
 
 
 def quasi_affine(access: Access, n: int) -> NDArray[np.bool_]:
@@ -86,18 +98,19 @@ class Dimension:
 
     def grow(self, digit: Digit) -> bool:
         """Let one more digit vary; False where it does not move the dimension."""
-        coefs = (self.access.dims[self.dim], *(s.coefs for s, _ in self._splits))
-        if not any(digit.name in m for m in coefs):
+        coefs = self.access.dims[self.dim]
+        moves = list(_moves(coefs, (s for s, _ in self._splits), digit.name))
+        if not moves:
             return False
-        if digit.name in coefs[0]:
-            move = np.abs(coefs[0][digit.name])
+        if digit.name in coefs:
+            move: IntColumn = np.abs(coefs[digit.name])
             self.span = self.span + move * (digit.extent - 1)
             self.step = np.gcd(self.step, np.where(digit.extent > 1, move, 0))
         for split, inner in self._splits:
             if digit.name in split.coefs:
                 inner += np.abs(split.coefs[digit.name]) * (digit.extent - 1)
-        moves = reduce(np.logical_or, (m[digit.name] != 0 for m in coefs if digit.name in m))
-        self.iterations = np.where(moves, self.iterations * digit.extent, self.iterations)
+        moving = reduce(np.logical_or, moves)
+        self.iterations = np.where(moving, self.iterations * digit.extent, self.iterations)
         return True
 
     @property

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuner.nest import Access, Buffer, Digit, IntColumn, Nest, Statement
-from tuner.summary.geometry import extents, uses
+from tuner.summary.geometry import moves, product
+
+Rows = bool | NDArray[np.bool_]  # all (none), or those where the column is true
 
 
 @dataclass(frozen=True)
@@ -69,28 +72,31 @@ class Kernel:
         return self.operands.get(access.buffer, "x")
 
     @cached_property
-    def axes(self) -> Mapping[str, str]:
-        """Digit of the main statement -> ``m``, ``n``, ``batch`` or ``k``.
+    def axes(self) -> Mapping[str, Mapping[str, Rows]]:
+        """Digit of the main statement -> axis -> the rows in which it indexes that axis.
 
         With a MAC: ``m`` moves A and C, ``n`` moves B and C, ``batch`` moves all or only C.
         Without: ``n`` moves the last of several dimensions of the output, ``m`` any other.
         """
-        return {d.name: self._axis(d) for d in self.main.digits}
+        return {d.name: _some(self._axis(d)) for d in self.main.digits}
 
-    def _axis(self, digit: Digit) -> str:
+    def _axis(self, digit: Digit) -> dict[str, Rows]:
         if digit.reduction:
-            return "k"
-        main = self.main
+            return {"k": True}
+        main, n = self.main, self.n
         if not main.ops.macs:
-            return "n" if _moves_last(main.write, digit.name) else "m"
-        in_a, in_b = (uses(read, digit.name) for read in main.reads[:2])
-        if in_a != in_b:
-            return "m" if in_a else "n"
-        return "batch"
+            last = _moves_last(main.write, digit.name, n)
+            return {"n": last, "m": ~last}
+        in_a, in_b = (moves(read, digit.name, n) for read in main.reads[:2])
+        return {"m": in_a & ~in_b, "n": in_b & ~in_a, "batch": in_a == in_b}
 
     def extent(self, digits: Sequence[Digit], axis: str) -> IntColumn:
         """Product of the extents of those digits of the main statement that index ``axis``."""
-        return extents([d for d in digits if self.axes.get(d.name) == axis], self.n)
+        found = ((d.extent, self.axes[d.name].get(axis)) for d in digits if d.name in self.axes)
+        columns = [
+            e if rows is True else np.where(rows, e, 1) for e, rows in found if rows is not None
+        ]
+        return product(columns, self.n)
 
     def grid_of(self, statement: Statement) -> list[Digit]:
         """The digits of a statement that count blocks, in loop order."""
@@ -125,8 +131,13 @@ def threads_of(statement: Statement) -> list[Digit]:
     return [d for axis in "zyx" for d in statement.digits if d.kind == f"threadIdx.{axis}"]
 
 
-def _moves_last(access: Access, digit: str) -> bool:
+def _some(axes: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Without the axes of no row, and True in place of all rows."""
+    return {a: True if np.all(rows) else rows for a, rows in axes.items() if np.any(rows)}
+
+
+def _moves_last(access: Access, digit: str, n: int) -> NDArray[np.bool_]:
     if len(access.dims) < 2:
-        return False
+        return np.zeros(n, dtype=bool)
     last = Access(access.buffer, access.dims[-1:], access.extent[-1:], access.splits[-1:])
-    return uses(last, digit)
+    return moves(last, digit, n)
