@@ -2,14 +2,14 @@
 
 Costs are those of the analytical model (:mod:`hwsim.gpu_sm.costs`); how they overlap comes out of
 queues, slots and barriers instead of formulas.  The SM with the most blocks is simulated, with its
-share of L2 and DRAM.  Long kernels are periodic in blocks and steps: they are simulated at two
-lengths of each and continued bilinearly.
+share of L2 and DRAM.  Long kernels are periodic: blocks are simulated until rounds of them take
+equal time, steps at two lengths, and both are continued linearly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -70,7 +70,11 @@ def simulate_one(
     if not program.finite:
         return DesResult(np.inf, Failure.timeout)
     whole = program.blocks * program.steps <= full_steps
-    run = _run(program, chip, timeline) if whole else _continued(program, chip, timeline)
+    run = (
+        _run(program, chip, timeline, detect=False)
+        if whole
+        else _continued(program, chip, timeline)
+    )
     latency_us = run.clk * 1e6 / chip.hz + chip.launch_us
     late, _ = first_exceeded((timeout(np.array([latency_us]), chip),), 1)
     if late[0] != Failure.ok:
@@ -87,12 +91,20 @@ class _Run:
     levels: tuple[Level, ...]
 
 
-def _run(program: Program, chip: GpuChip, timeline: bool) -> _Run:
-    clk, sm = run_sm(program, timeline)
+def _run(program: Program, chip: GpuChip, timeline: bool, detect: bool) -> _Run:
+    clk, sm = run_sm(program, recording=timeline, detect=detect)
     us = 1e6 / chip.hz
     spans = tuple((unit, what, start * us, end * us) for unit, what, start, end in sm.spans)
-    busy = {unit.name: unit.busy for unit in sm.units}
-    return _Run(clk, busy, spans, _levels(sm, us) if timeline else ())
+    return _Run(clk, _busy(program, sm), spans, _levels(sm, us) if timeline else ())
+
+
+def _busy(program: Program, sm: Sm) -> dict[str, float]:
+    """Busy clocks over the whole program, shared among sub-partitions as in what was simulated."""
+    total = program.total
+    pipes = sum(unit.busy for unit in sm.pipes)
+    share = total.pipe / pipes if pipes else 0.0
+    busy = {unit.name: unit.busy * share for unit in sm.pipes}
+    return busy | {"lsu": total.lsu, "l2": total.l2, "dram": total.dram}
 
 
 def _levels(sm: Sm, us: float) -> tuple[Level, ...]:
@@ -102,44 +114,16 @@ def _levels(sm: Sm, us: float) -> tuple[Level, ...]:
 
 
 def _continued(program: Program, chip: GpuChip, timeline: bool) -> _Run:
-    """Time and busy times, bilinear in blocks and steps, from up to four shortened kernels."""
-    blocks = _lengths(program.blocks, *_block_pair(program))
-    steps = _lengths(program.steps, *_STEPS)
-    runs = {
-        (b, s): _run(program.shortened(b, s), chip, timeline)
-        for b in dict.fromkeys(blocks)
-        for s in dict.fromkeys(steps)
-    }
+    """Blocks until they repeat themselves, and steps at two lengths, continued linearly."""
+    if program.steps <= _STEPS[1]:
+        return _run(program, chip, timeline, detect=True)
+    short, longer = (
+        _run(program.shortened(steps), chip, timeline, detect=True) for steps in _STEPS
+    )
+    scale = (program.steps - _STEPS[0]) / (_STEPS[1] - _STEPS[0])
 
-    def extend(of: Callable[[_Run], float]) -> float:
-        ends = tuple(
-            _line(steps, tuple(of(runs[b, s]) for s in steps), program.steps) for b in blocks
-        )
-        return _line(blocks, ends, program.blocks)
+    def extend(low: float, high: float) -> float:
+        return low + scale * (high - low)
 
-    first = runs[blocks[0], steps[0]]
-    busy = {unit: extend(_busy_of(unit)) for unit in first.busy}
-    return _Run(extend(lambda run: run.clk), busy, first.spans, first.levels)
-
-
-def _busy_of(unit: str) -> Callable[[_Run], float]:
-    return lambda run: run.busy[unit]
-
-
-def _block_pair(program: Program) -> tuple[int, int]:
-    """Whole rounds of resident blocks, with the last round as full as in the kernel."""
-    rest = program.blocks % program.resident or program.resident
-    return program.resident + rest, 3 * program.resident + rest
-
-
-def _lengths(whole: int, short: int, longer: int) -> tuple[int, int]:
-    """Two lengths to simulate; the whole length twice where it is no longer than they are."""
-    return (whole, whole) if whole <= longer else (short, longer)
-
-
-def _line(at: tuple[int, int], values: tuple[float, ...], where: int) -> float:
-    """The line through two points (one point: a constant), at ``where``."""
-    if at[0] == at[1]:
-        return values[0]
-    slope = (values[1] - values[0]) / (at[1] - at[0])
-    return values[0] + slope * (where - at[0])
+    busy = {unit: extend(short.busy[unit], longer.busy[unit]) for unit in short.busy}
+    return replace(short, clk=extend(short.clk, longer.clk), busy=busy)

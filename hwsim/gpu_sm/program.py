@@ -31,8 +31,14 @@ class Part:
     dram: float
 
     def scaled(self, factor: float) -> Part:
-        """The same for another share of the work."""
+        """The same for ``factor`` times the work."""
         return Part(self.pipe * factor, self.lsu * factor, self.l2 * factor, self.dram * factor)
+
+    def plus(self, other: Part) -> Part:
+        """Both together."""
+        return Part(
+            self.pipe + other.pipe, self.lsu + other.lsu, self.l2 + other.l2, self.dram + other.dram
+        )
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,15 @@ class Program:
         amounts = [x for part in parts for x in (part.pipe, part.lsu, part.l2, part.dram)]
         return all(map(math.isfinite, (*amounts, self.stage_latency, self.compute_latency)))
 
-    def shortened(self, blocks: int, steps: int) -> Program:
-        """The same with fewer blocks and steps."""
-        return replace(self, blocks=blocks, steps=steps)
+    @property
+    def total(self) -> Part:
+        """What all workers of all blocks ask of the units."""
+        step, end = self.stage.plus(self.main).scaled(self.steps), self.epilogue
+        return step.plus(end).scaled(self.blocks * self.workers)
+
+    def shortened(self, steps: int) -> Program:
+        """The same with fewer steps a block."""
+        return replace(self, steps=steps)
 
 
 def program_of(costs: Costs, times: Times, chip: GpuChip, stages: int) -> Program:

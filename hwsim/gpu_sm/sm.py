@@ -7,14 +7,19 @@ it as soon as they are queued.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import simpy
 
 from hwsim.gpu_sm.chip import SUB_PARTITIONS
 from hwsim.gpu_sm.program import Part, Program
+
+_STEADY = 0.005  # rounds of blocks that differ by less repeat themselves
+_ROUNDS = 4  # so many of them have to
+_MOST_ROUNDS = 24
 
 Process = Generator[Any, Any, None]
 ClkSpan = tuple[str, str, float, float]  # unit, name, start, end
@@ -54,9 +59,13 @@ class Sm:
     dram: Unit = field(init=False)
     spans: list[ClkSpan] = field(default_factory=list)
     residents: list[tuple[float, int]] = field(default_factory=list)
+    rounds: list[float] = field(default_factory=list)  # when each round of blocks was done
+    finished: int = 0
+    steady: simpy.Event = field(init=False)
 
     def __post_init__(self) -> None:
         spans = self.spans if self.recording else None
+        self.steady = self.env.event()
         self.pipes = [Unit(self.env, f"pipe{i}", spans) for i in range(SUB_PARTITIONS)]
         self.lsu, self.l2, self.dram = (Unit(self.env, n, spans) for n in ("lsu", "l2", "dram"))
 
@@ -64,6 +73,17 @@ class Sm:
     def units(self) -> list[Unit]:
         """All of them, sub-partitions first."""
         return [*self.pipes, self.lsu, self.l2, self.dram]
+
+    def block_done(self, resident: int, detect: bool) -> None:
+        """Count a block; with ``detect``, fire ``steady`` once rounds take equal time."""
+        self.finished += 1
+        if self.finished % resident:
+            return
+        self.rounds.append(float(self.env.now))
+        last = [b - a for a, b in pairwise(self.rounds[-_ROUNDS - 1 :])]
+        even = len(last) == _ROUNDS and max(last) - min(last) <= _STEADY * max(last)
+        if detect and not self.steady.triggered and (even or len(self.rounds) >= _MOST_ROUNDS):
+            self.steady.succeed()
 
 
 @dataclass
@@ -88,21 +108,30 @@ class Block:
         return gate
 
 
-def run_sm(program: Program, recording: bool = False) -> tuple[float, Sm]:
-    """Run the program's blocks; ``(clocks until the last store is written, the SM)``."""
+def run_sm(program: Program, *, recording: bool = False, detect: bool = False) -> tuple[float, Sm]:
+    """Run the program's blocks; ``(clocks until the last store is written, the SM)``.
+
+    With ``detect`` the run stops once the SM is in a steady state, and the time of the remaining
+    blocks is that of the last rounds.
+    """
     env = simpy.Environment()
     sm = Sm(env, recording)
-    waiting = list(range(program.blocks))
-    for slot in range(program.resident):
-        env.process(_slot(sm, program, slot, waiting))
-    env.run()
-    return max([float(env.now), *(unit.free_at for unit in sm.units)]), sm
+    waiting = iter(range(program.blocks))
+    slots = [
+        env.process(_slot(sm, program, slot, waiting, detect)) for slot in range(program.resident)
+    ]
+    env.run(until=sm.steady | env.all_of(slots))
+    drained = max([float(env.now), *(unit.free_at for unit in sm.units)])
+    if sm.finished < program.blocks:
+        round_clk = (sm.rounds[-1] - sm.rounds[-_ROUNDS - 1]) / _ROUNDS
+        left = (program.blocks - sm.finished) / program.resident
+        return drained + left * round_clk, sm
+    return drained, sm
 
 
-def _slot(sm: Sm, program: Program, slot: int, waiting: list[int]) -> Process:
+def _slot(sm: Sm, program: Program, slot: int, waiting: Iterator[int], detect: bool) -> Process:
     """A place for one block on the SM: takes the next waiting block when the last one is done."""
-    while waiting:
-        number = waiting.pop(0)
+    for _ in waiting:
         yield sm.env.timeout(program.launch_clk)
         sm.residents.append((float(sm.env.now), 1))
         block = Block(sm.env, program.workers)
@@ -112,7 +141,7 @@ def _slot(sm: Sm, program: Program, slot: int, waiting: list[int]) -> Process:
             [sm.env.process(run(sm, program, block, first + i)) for i in range(program.workers)]
         )
         sm.residents.append((float(sm.env.now), -1))
-        del number
+        sm.block_done(program.resident, detect)
 
 
 def _serial(sm: Sm, program: Program, block: Block, worker: int) -> Process:
