@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import Schedule
 
 from traces import Trial
 from tuner import spaces
+from tuner.check import check_schedule, small_like
 from tuner.problem import Problem
 
+CHECKABLE_FLOPS = 5e8  # what the CPU runs serially in a few seconds
 KEPT = 10  # records that go into TVM's database, best first
 
 
@@ -40,8 +43,6 @@ def deliver(problem: Problem, trials: list[Trial], out: Path) -> dict[str, Any]:
 
 
 def _schedule(problem: Problem, trial: Trial) -> Any:
-    import numpy as np
-
     row = np.array(trial.decisions, dtype=np.int64)
     return problem.lower(trial.sketch, row).schedule
 
@@ -68,3 +69,23 @@ def _database(problem: Problem, ranked: list[Trial], folder: Path) -> None:
             ms.arg_info.ArgInfo.from_prim_func(module["main"]),
         )
         database.commit_tuning_record(record)
+
+
+def check_values(problem: Problem, sketch: int, decisions: list[int]) -> str:
+    """Whether the delivered sketch computes the right values, as one line.
+
+    The schedule is carried over to a small shape of the same kind (factors shrink to divisors),
+    compiled for the CPU with the intrinsics emulated, and held against numpy.
+    """
+    shrunk = small_like(problem.workload)
+    if shrunk.flops > CHECKABLE_FLOPS:
+        return "not checked: a function of one's own cannot be shrunk, and this one takes too long"
+    small = Problem.of(shrunk, problem.chip)
+    if len(small.sketches) != len(problem.sketches):
+        return "not checked: the small shape has another design space"
+    twin = small.sketches[sketch]
+    row = twin.repair(np.array([decisions], dtype=np.int64))[0]
+    report = check_schedule(twin.replay(row), small.workload, seed=0)
+    if not report.ok:
+        return f"WRONG on {small.workload.spec}: {report.problem}"
+    return f"right on {small.workload.spec}: largest error {report.max_error:.2g}"

@@ -98,7 +98,7 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
 
 def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt: Format) -> int:
     from traces import Trial, read
-    from tuner.deliver import deliver
+    from tuner.deliver import check_values, deliver
 
     trials = [r for r in read(log) if isinstance(r, Trial)]
     worked = [t for t in trials if t.measurement is not None and t.measurement.failure is None]
@@ -121,16 +121,9 @@ def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt:
         "schedule": str(out / "best.py"),
     }
     if check:
-        summary["values"] = _checked(problem, best)
+        summary["values"] = check_values(problem, best["sketch"], best["decisions"])
     print_json(summary) if fmt is Format.json else print_pairs(summary)
     return 0
-
-
-def _checked(problem: Any, best: dict[str, Any]) -> str:
-    """Whether the delivered sketch computes the right values, on a small shape of the workload."""
-    from tuner.check import check_delivered
-
-    return check_delivered(problem, best["sketch"], best["decisions"])
 
 
 class _Interrupt:
