@@ -103,6 +103,8 @@ class Statement:
     (None: 1).  ``pipeline_extent``: extent of the software-pipelined loop around
     (None or 0: none); TVM's verifier refuses 1.  ``thread_bounds``: what
     ``meta_schedule.thread_extent_{low,high}_inclusive`` demand of the threads, (0, 0): nothing.
+    ``dealt_to``: cores (or clusters) that the blockIdx iterations around are dealt to, by the
+    annotation of their loop (None: each iteration is launched by itself).
     """
 
     name: str
@@ -117,6 +119,7 @@ class Statement:
     stages: IntColumn | None = None
     pipeline_extent: IntColumn | None = None
     thread_bounds: tuple[int, int] = (0, 0)
+    dealt_to: IntColumn | None = None
 
 
 @dataclass(frozen=True)

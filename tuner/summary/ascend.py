@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tuner.nest import Statement
 from tuner.summary.common import Columns, common
-from tuner.summary.npu import capacity, matrix, transfer
+from tuner.summary.npu import capacity, dealt, matrix, transfer
 from tuner.summary.passes import passes_in, vector_columns
 from tuner.summary.roles import Kernel
 from tuner.summary.streams import Movement, stream_columns
@@ -32,7 +32,7 @@ def columns(kernel: Kernel) -> Columns:
     out |= stream_columns(movements, "gm")
     for column, scope in _SCOPES.items():
         out |= capacity(kernel, column, scope, raw=column == "l1")
-    return out
+    return dealt(kernel, out)
 
 
 def _movements(kernel: Kernel, s: Statement) -> Iterator[Movement]:

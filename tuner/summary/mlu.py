@@ -10,7 +10,7 @@ import numpy as np
 from tuner.nest import IntColumn, Statement
 from tuner.summary.common import Columns, common
 from tuner.summary.geometry import element_bytes, extents
-from tuner.summary.npu import capacity, loops, matrix, transfer
+from tuner.summary.npu import capacity, dealt, loops, matrix, transfer
 from tuner.summary.passes import Passes, passes_in, vector_columns
 from tuner.summary.roles import Kernel, threads_of
 from tuner.summary.streams import Movement, stream_columns
@@ -29,13 +29,13 @@ def columns(kernel: Kernel) -> Columns:
     out |= capacity(kernel, "sram", _SRAM, raw=True)
     out |= capacity(kernel, "nram", _NRAM)
     out |= capacity(kernel, "wram", _WRAM)
-    out |= {"cores_per_cluster": cores, "clusters": out["blocks"] // cores}
     passes = list(passes_in(kernel, _NRAM))
     if kernel.main.intrin is not None:
         sums, arrangement = _matrix_work(kernel, out)
         out |= arrangement
         passes.append(sums)
-    return {**out, **vector_columns(passes, kernel.n)}
+    out = dealt(kernel, {**out, **vector_columns(passes, kernel.n)})
+    return {**out, "cores_per_cluster": cores, "clusters": out["blocks"] // cores}
 
 
 def _cores(kernel: Kernel) -> IntColumn:

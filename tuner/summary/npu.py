@@ -129,6 +129,28 @@ def capacity(kernel: Kernel, column: str, scope: str, *, raw: bool = False) -> C
     }
 
 
+def dealt(kernel: Kernel, columns: Columns) -> Columns:
+    """The columns of blocks that are dealt round robin to fewer cores than there are blocks.
+
+    A core that takes part is then one block, which makes the work of several in turn; the busiest
+    ones make one more than others.
+    """
+    found = [s.dealt_to for s in kernel.statements if s.dealt_to is not None]
+    if not found:
+        return columns
+    tiles = extents([d for d in kernel.main.digits if d.kind.startswith("blockIdx")], kernel.n)
+    cores = np.minimum(found[0], tiles)
+    turns = -(-tiles // cores)
+    counts = {name: c * turns for name, c in columns.items() if name.endswith("_count")}
+    return {
+        **columns,
+        **counts,
+        "out_tiles": columns["out_tiles"] * turns,
+        "blocks": columns["blocks"] // tiles * cores,
+        "work_share": tiles / (cores * turns),
+    }
+
+
 def _in_scope(kernel: Kernel, scope: str) -> list[Buffer]:
     used = (a.buffer for s in kernel.statements for a in (*s.reads, s.write))
     return [b for name in dict.fromkeys(used) if (b := kernel.nest.buffers[name]).scope == scope]

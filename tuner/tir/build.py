@@ -18,6 +18,7 @@ from tuner.tir.walk import Program, read
 _UNROLL = "meta_schedule.unroll_explicit"
 _UNROLL_PRAGMA = "pragma_auto_unroll_max_step"
 _BUFFERS = "prunelab.buffers"
+_CORES = "prunelab.cores"
 _ALIGN = "buffer_dim_align"
 _LOW, _HIGH = (f"meta_schedule.thread_extent_{end}_inclusive" for end in ("low", "high"))
 
@@ -138,6 +139,7 @@ class _Builder:
             stages=self._stages(block, pipelined),
             pipeline_extent=None if pipelined is None else column(pipelined.extent),
             thread_bounds=(int(notes.get(_LOW, 0)), int(notes.get(_HIGH, 0))),
+            dealt_to=_dealt_to(block),
         )
 
     def _stages(self, block: Analysed, pipelined: Pipelined | None) -> IntColumn | None:
@@ -206,6 +208,13 @@ def _row_pad(handle: int, shape: Sequence[int], users: Sequence[Analysed]) -> in
                 stride = prod(shape[int(axis) + 1 :])
                 return (int(offset) - stride) % int(factor)
     return 0
+
+
+def _dealt_to(block: Analysed) -> IntColumn | None:
+    for loop in block.loops:
+        if _CORES in loop.annotations:
+            return column(int(loop.annotations[_CORES]))
+    return None
 
 
 def _lanes(block: Analysed) -> int:
