@@ -1,8 +1,8 @@
 """One streaming multiprocessor on SimPy: blocks in slots, workers on sub-partitions, FIFO units.
 
 A unit serves one request after another; asking returns when the request will be done, so that a
-request costs no event of its own.  Reads hold their worker until the data are there; stores leave
-it as soon as they are queued.
+request costs no event of its own.  Reads hold their worker until the data are there, stores only
+where the queue before them is long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from hwsim.gpu_sm.program import Part, Program
 
 _STEADY = 0.005  # rounds of blocks that differ by less repeat themselves
 _ROUNDS = 4  # so many of them have to
-_MOST_ROUNDS = 24
+_PIECES = 48  # and more rounds of short blocks, whose warps drift apart more slowly
+_MOST_ROUNDS = 64
+_STORE_QUEUE = 1000.0  # clocks of stores that wait for L2 and DRAM without holding a warp
 
 Process = Generator[Any, Any, None]
 ClkSpan = tuple[str, str, float, float]  # unit, name, start, end
@@ -74,15 +76,16 @@ class Sm:
         """All of them, sub-partitions first."""
         return [*self.pipes, self.lsu, self.l2, self.dram]
 
-    def block_done(self, resident: int, detect: bool) -> None:
-        """Count a block; with ``detect``, fire ``steady`` once rounds take equal time."""
+    def block_done(self, resident: int, least: int) -> None:
+        """Count a block; fire ``steady`` once ``least`` rounds are over and take equal time."""
         self.finished += 1
         if self.finished % resident:
             return
         self.rounds.append(float(self.env.now))
         last = [b - a for a, b in pairwise(self.rounds[-_ROUNDS - 1 :])]
         even = len(last) == _ROUNDS and max(last) - min(last) <= _STEADY * max(last)
-        if detect and not self.steady.triggered and (even or len(self.rounds) >= _MOST_ROUNDS):
+        enough = len(self.rounds) >= least and even
+        if not self.steady.triggered and (enough or len(self.rounds) >= _MOST_ROUNDS):
             self.steady.succeed()
 
 
@@ -121,16 +124,16 @@ def run_sm(program: Program, *, recording: bool = False, detect: bool = False) -
         env.process(_slot(sm, program, slot, waiting, detect)) for slot in range(program.resident)
     ]
     env.run(until=sm.steady | env.all_of(slots))
-    drained = max([float(env.now), *(unit.free_at for unit in sm.units)])
-    if sm.finished < program.blocks:
+    if detect and sm.finished < program.blocks:
         round_clk = (sm.rounds[-1] - sm.rounds[-_ROUNDS - 1]) / _ROUNDS
         left = (program.blocks - sm.finished) / program.resident
-        return drained + left * round_clk, sm
-    return drained, sm
+        return float(env.now) + left * round_clk, sm
+    return max([float(env.now), *(unit.free_at for unit in sm.units)]), sm
 
 
 def _slot(sm: Sm, program: Program, slot: int, waiting: Iterator[int], detect: bool) -> Process:
     """A place for one block on the SM: takes the next waiting block when the last one is done."""
+    least = max(_ROUNDS + 1, _PIECES // (program.steps * program.chunks))
     for _ in waiting:
         yield sm.env.timeout(program.launch_clk)
         sm.residents.append((float(sm.env.now), 1))
@@ -141,7 +144,8 @@ def _slot(sm: Sm, program: Program, slot: int, waiting: Iterator[int], detect: b
             [sm.env.process(run(sm, program, block, first + i)) for i in range(program.workers)]
         )
         sm.residents.append((float(sm.env.now), -1))
-        sm.block_done(program.resident, detect)
+        if detect:
+            sm.block_done(program.resident, least)
 
 
 def _serial(sm: Sm, program: Program, block: Block, worker: int) -> Process:
@@ -152,7 +156,7 @@ def _serial(sm: Sm, program: Program, block: Block, worker: int) -> Process:
         yield block.arrive()
         yield from _compute(sm, program, pipe)
         yield block.arrive()
-    _store(sm, program.epilogue, pipe)
+    yield from _store(sm, program.epilogue, pipe)
 
 
 def _pipelined(sm: Sm, program: Program, block: Block, worker: int) -> Process:
@@ -168,7 +172,7 @@ def _pipelined(sm: Sm, program: Program, block: Block, worker: int) -> Process:
         start, part = float(sm.env.now), program.main
         done = (_operands(sm, part), pipe.ask(part.pipe, "compute"))
         yield from _until(sm, max(*done, start + program.compute_latency))
-    _store(sm, program.epilogue, pipe)
+    yield from _store(sm, program.epilogue, pipe)
 
 
 def _fetch(sm: Sm, program: Program, pipe: Unit) -> float:
@@ -195,11 +199,11 @@ def _operands(sm: Sm, part: Part) -> float:
     return max(done)
 
 
-def _store(sm: Sm, part: Part, pipe: Unit) -> None:
-    pipe.ask(part.pipe, "store")
-    sm.lsu.ask(part.lsu, "store")
-    sm.l2.ask(part.l2, "write")
-    sm.dram.ask(part.dram, "write")
+def _store(sm: Sm, part: Part, pipe: Unit) -> Process:
+    """Queue the results; a long queue to DRAM holds the worker."""
+    done = [pipe.ask(part.pipe, "store"), sm.lsu.ask(part.lsu, "store")]
+    done.append(max(sm.l2.ask(part.l2, "write"), sm.dram.ask(part.dram, "write")) - _STORE_QUEUE)
+    yield from _until(sm, max(done))
 
 
 def _until(sm: Sm, time: float) -> Process:
