@@ -34,7 +34,7 @@ def cache_read(ctx: Context, inst: Any) -> None:
     copy = _copy(ctx.program, source, stage, stage_name(source, scope))
     _place(ctx.program, copy, before=consumers[0])
     for consumer in consumers:
-        consumer.reads = [_moved(r, source, stage) for r in consumer.reads]
+        consumer.reads = [renamed(r, source, stage) for r in consumer.reads]
     ctx.define(inst.outputs, [copy])
 
 
@@ -44,19 +44,20 @@ def cache_write(ctx: Context, inst: Any) -> None:
     block = ctx.block(inst.inputs[0])
     target = block.writes[index].buffer
     stage = _staged(ctx.program, target, scope)
-    block.writes = [_moved(w, target, stage) for w in block.writes]
-    block.reads = [_moved(r, target, stage) for r in block.reads]
+    block.writes = [renamed(w, target, stage) for w in block.writes]
+    block.reads = [renamed(r, target, stage) for r in block.reads]
     copy = _copy(ctx.program, stage, target, stage_name(target, scope))
     _place(ctx.program, copy, after=block)
     ctx.define(inst.outputs, [copy])
 
 
 def stage_name(buffer: str, scope: str) -> str:
-    """TVM's name of the copy block of a buffer in a scope."""
+    """TVM's name of a copy of a buffer, and of the block that makes it, in a scope."""
     return f"{buffer}_{scope}"
 
 
-def _moved(region: Region, old: str, new: str) -> Region:
+def renamed(region: Region, old: str, new: str) -> Region:
+    """The region in another buffer of the same shape."""
     return replace(region, buffer=new) if region.buffer == old else region
 
 

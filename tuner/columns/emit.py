@@ -17,6 +17,7 @@ from tuner.decisions import IntMatrix
 
 _FETCH = "meta_schedule.cooperative_fetch"
 _UNROLL = "meta_schedule.unroll_explicit"
+_BUFFERS = "prunelab.buffers"
 _PIPELINE = "software_pipeline_stage"
 
 
@@ -50,6 +51,7 @@ class _Statement:
     reads: tuple[_Access, ...]
     write: _Access
     lanes: Expr
+    stages: Expr | None
     pipeline_extent: Expr | None
 
 
@@ -82,7 +84,7 @@ def _filled(s: _Statement, of: Evaluator) -> nest.Statement:
         reads=tuple(_access(r, of) for r in s.reads),
         write=_access(s.write, of),
         lanes=of(s.lanes),
-        stages=None if s.model.stages is None else of(const(int(s.model.stages[0]))),
+        stages=None if s.stages is None else of(s.stages),
         pipeline_extent=None if s.pipeline_extent is None else of(s.pipeline_extent),
     )
 
@@ -157,6 +159,7 @@ class _Builder:
             reads=tuple(self._over_names(r.buffer, by_buffer[r.buffer]) for r in model.reads),
             write=self._over_names(*write),
             lanes=_lanes(block),
+            stages=_stages(model, block),
             pipeline_extent=_pipeline_extent(block),
         )
 
@@ -201,6 +204,16 @@ def _lanes(block: Block) -> Expr:
     if width is not None:
         return divisor_or_one(width, extent_of(loops[0]))
     return mul(ONE, *(extent_of(loop) for loop in loops if loop.kind == "vectorize"))
+
+
+def _stages(model: nest.Statement, block: Block) -> Expr | None:
+    """Copies of the written buffer: sampled ones, else those of a software pipeline (fixed)."""
+    sampled: Expr | None = block.annotations.get(_BUFFERS)
+    if sampled is None:
+        return None if model.stages is None else const(int(model.stages[0]))
+    if _pipeline_extent(block) is not None:
+        raise Unsupported(f"block {block.name}: a buffer count inside a software pipeline")
+    return sampled
 
 
 def _pipeline_extent(block: Block) -> Expr | None:

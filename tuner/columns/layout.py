@@ -172,14 +172,16 @@ def _dim(dim: Dim, part: _Part) -> Dim:
 
 def blockize(ctx: Context, inst: Any) -> None:
     """Make the loops from one on part of the block below, which then works on whole tiles."""
-    target = ctx.values.get(inst.inputs[0])
-    if not isinstance(target, Loop):
-        raise Unsupported("blockize of anything but a loop")
-    block, *others = target.blocks()
+    target = ctx.loop(inst.inputs[0])
+    ctx.define(inst.outputs, [_only_block(target, "blockize")])
+    swallow(_only_block(target, "blockize"), target)
+
+
+def _only_block(loop: Loop, what: str) -> Block:
+    block, *others = loop.blocks()
     if others:
-        raise Unsupported("blockize of several blocks")
-    swallow(block, target)
-    ctx.define(inst.outputs, [block])
+        raise Unsupported(f"{what} of several blocks")
+    return block
 
 
 def swallow(block: Block, outermost: Loop) -> None:
@@ -224,7 +226,22 @@ def _tiled_dim(dim: Dim, scales: Mapping[Axis, Expr]) -> Dim:
     return Dim(Form(coefs, dim.start.quotients), extent)
 
 
+def tensorize(ctx: Context, inst: Any) -> None:
+    """Blockize, and replace the block's body, which is not part of a program here."""
+    target = ctx.values.get(inst.inputs[0])
+    if isinstance(target, Loop):
+        swallow(_only_block(target, "tensorize"), target)
+
+
+def decompose_reduction(ctx: Context, inst: Any) -> None:
+    """Leave the block without its initialisation, which costs nothing and gets no block here."""
+    block = ctx.block(inst.inputs[0])
+    block.name = f"{block.name}_update"
+
+
 HANDLERS: dict[str, Handler] = {
     "TransformLayout": transform_layout,
     "Blockize": blockize,
+    "Tensorize": tensorize,
+    "DecomposeReduction": decompose_reduction,
 }

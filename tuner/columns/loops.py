@@ -34,10 +34,11 @@ def _only_digit(loop: Loop) -> Digit:
     whole = Digit("_".join(d.name for d in loop.digits), extent_of(loop), reductions == {True})
     values, below = {}, ONE
     for digit in reversed(loop.digits):
-        rest = Form({}, (Quotient(Form({whole: ONE}), below, False),))
-        outermost = digit is loop.digits[0]
-        values[digit] = rest if outermost else Form({}, (Quotient(rest, digit.extent, True),))
-        below = mul(below, digit.extent)
+        index, above = Form({whole: ONE}), mul(below, digit.extent)
+        if digit is not loop.digits[0]:
+            index = Form({}, (Quotient(index, above, True),))
+        values[digit] = Form({}, (Quotient(index, below, False),))
+        below = above
     _substitute(loop, values)
     loop.digits = [whole]
     return whole
@@ -130,8 +131,12 @@ def _chain(old: list[Loop], new: list[Loop]) -> None:
 
 def bind(ctx: Context, inst: Any) -> None:
     """Bind a loop to a thread axis."""
-    axis = str(inst.attrs[0])
-    ctx.loop(inst.inputs[0]).kind = "vthread" if axis.startswith("vthread") else axis
+    ctx.loop(inst.inputs[0]).kind = thread_kind(inst.attrs[0])
+
+
+def thread_kind(axis: Any) -> str:
+    """A thread axis as a :data:`tuner.nest.Kind`."""
+    return "vthread" if str(axis).startswith("vthread") else str(axis)
 
 
 def _kind_setter(kind: str) -> Handler:

@@ -12,6 +12,7 @@ from tvm.s_tir import SBlockRealize
 
 from tuner.columns.expr import ONE, const
 from tuner.columns.forms import Form, Quotient
+from tuner.columns.loops import thread_kind
 from tuner.columns.program import (
     Axis,
     Block,
@@ -25,6 +26,7 @@ from tuner.columns.program import (
 )
 
 _KINDS = {0: "serial", 1: "parallel", 2: "vectorize", 3: "unroll"}  # tvm.tirx.ForKind
+_BOUND = 4  # tvm.tirx.ForKind.THREAD_BINDING
 _REDUCE = 2  # tvm.tirx.IterVar.CommReduce
 Key = Any  # a variable's handle: TVM compares variables by identity
 
@@ -91,11 +93,12 @@ def _statement(parsed: Parsed, stmt: Any, parent: Loop) -> None:
 
 def _loop(stmt: Any) -> Loop:
     name = str(stmt.loop_var.name)
-    if stmt.kind not in _KINDS:
-        raise Unsupported(f"loop {name}: bound before anything is sampled")
     digit = Digit(name, const(_int(stmt.extent, name)))
-    annotations = dict(stmt.annotations)
-    return Loop(annotations=annotations, digits=[digit], kind=_KINDS[stmt.kind])
+    return Loop(annotations=dict(stmt.annotations), digits=[digit], kind=_kind(stmt))
+
+
+def _kind(stmt: Any) -> str:
+    return thread_kind(stmt.thread_binding.thread_tag) if stmt.kind == _BOUND else _KINDS[stmt.kind]
 
 
 def _realize(parsed: Parsed, stmt: Any, parent: Loop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tuner.columns.caches import renamed, stage_name
 from tuner.columns.context import Context, Handler
 from tuner.columns.program import Block, Node, Unsupported
 
@@ -51,11 +52,15 @@ def _annotations(ctx: Context, inst: Any) -> dict[str, Any]:
 
 
 def set_scope(ctx: Context, inst: Any) -> None:
-    """Move what a block writes to another memory."""
-    block = ctx.block(inst.inputs[0])
+    """Move what a block writes to another memory; TVM gives the buffer a new name."""
     index, scope = int(inst.attrs[0]), str(inst.attrs[1])
-    buffer = ctx.program.buffers[block.writes[index].buffer]
-    buffer.scope = scope
+    program, old = ctx.program, ctx.block(inst.inputs[0]).writes[index].buffer
+    buffer = program.buffers.pop(old)
+    buffer.name, buffer.scope = stage_name(old, scope), scope
+    program.buffers[buffer.name] = buffer
+    for block in program.root.blocks():
+        block.reads = [renamed(r, old, buffer.name) for r in block.reads]
+        block.writes = [renamed(w, old, buffer.name) for w in block.writes]
 
 
 def storage_align(ctx: Context, inst: Any) -> None:
