@@ -45,7 +45,7 @@ def writes_too_far(A: T.Buffer((4, 8)), B: T.Buffer((4, 8)), C: T.Buffer((4, 8))
 
 def _sketches(unit: MatrixUnit, workload):
     sch = Schedule(IRModule({"main": workload.prim_func()}))
-    return ascend_matmul.sketches(sch, "C", unit)
+    return ascend_matmul.sketches(sch, "C", unit, 24)
 
 
 def test_a_wrong_intrinsic_fails():

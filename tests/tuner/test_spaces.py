@@ -12,7 +12,7 @@ from tvm.s_tir import SBlock, Schedule, Trace
 from hwsim.chips import load_chip
 from tuner import spaces
 from tuner.check import check_schedule, small_like
-from tuner.spaces.common import BUFFERS
+from tuner.spaces.common import BUFFERS, CORES
 from tuner.spaces.intrinsics import ANNOTATION
 from tuner.workloads import catalogue, resolve
 
@@ -153,6 +153,26 @@ def test_mlu_never_asks_for_more_cores_than_a_cluster_has(spec):
         extents = _thread_extents(sch.mod)
         assert set(extents) == {"blockIdx.x", "threadIdx.x"}
         assert extents["threadIdx.x"] <= chip.cores_per_cluster
+
+
+@pytest.mark.parametrize(
+    ("chip", "spec", "units"),
+    [
+        (ASCEND, "gemm:256x256x64", 24),
+        (ASCEND, "softmax:64x32", 48),
+        (MLU, "gemm:256x256x64", 6),
+        (MLU, "add:64x64", 6),
+    ],
+)
+def test_blocks_are_dealt_to_a_sampled_number_of_cores(chip, spec, units):
+    dealt = set()
+    for sch in _samples(resolve(spec), load_chip(chip), 8):
+        _visit(sch.mod, tirx.For, lambda loop: dealt.update(map(int, _cores(loop))))
+    assert dealt == {units // 2, units * 3 // 4, units}
+
+
+def _cores(loop):
+    return [value for key, value in loop.annotations.items() if key == CORES]
 
 
 @pytest.mark.parametrize(("chip", "kib"), [(GPU, 163), ("rtx-2080-ti", 64)])

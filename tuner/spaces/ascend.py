@@ -1,7 +1,7 @@
 """Design space of an Ascend chip: products on the cube, everything else on the vector unit.
 
 Scopes: ``global`` (GM), ``shared.l1``, ``local.l0a``, ``local.l0b``, ``local.l0c``, ``local.ub``;
-one blockIdx.x is one AI core's program.
+blockIdx.x counts tiles that are dealt to the cores.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def sketches(sch: Schedule, dtype: str, chip: AscendChip) -> list[Schedule]:
     unit = cube(chip, dtype)
     products = main_blocks(sch)
     if unit is not None and len(products) == 1:
-        found = ascend_matmul.sketches(sch, products[0], unit)
+        found = ascend_matmul.sketches(sch, products[0], unit, chip.cube_cores)
         if found:
             return found
-    return vector.sketches(sch, VectorUnit("local.ub"))
+    return vector.sketches(sch, VectorUnit("local.ub", chip.vector_cores))

@@ -1,8 +1,9 @@
 """Design space of an MLU chip: products on the matrix units, everything else on the vector units.
 
-Scopes: ``global`` (GDRAM), ``shared.sram``, ``local.nram``, ``local.wram``.  blockIdx.x counts the
-clusters' programs, threadIdx.x the cores that one of them uses.  A copy into ``shared.sram`` is
-made once for a cluster (by its memory core), although it stands inside the loop over cores.
+Scopes: ``global`` (GDRAM), ``shared.sram``, ``local.nram``, ``local.wram``.  blockIdx.x counts
+tiles that are dealt to the clusters, threadIdx.x the cores that a tile is divided among.  A copy
+into ``shared.sram`` is made once for a cluster (by its memory core), although it stands inside the
+loop over cores.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def sketches(sch: Schedule, dtype: str, chip: MluChip) -> list[Schedule]:
         shape = extents(sch, products[0], unit)
         if shape is not None and shape[0] < ROWS:
             unit = matrix_unit(chip, dtype, FEW_ROWS)
-        found = mlu_matmul.sketches(sch, products[0], unit, chip.cores_per_cluster)
+        found = mlu_matmul.sketches(sch, products[0], unit, chip.clusters, chip.cores_per_cluster)
         if found:
             return found
-    return vector.sketches(sch, VectorUnit("local.nram", chip.cores_per_cluster))
+    return vector.sketches(sch, VectorUnit("local.nram", chip.clusters, chip.cores_per_cluster))

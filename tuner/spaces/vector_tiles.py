@@ -7,15 +7,18 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
+from tuner.spaces.common import deal_blocks
+
 MAX_INNERMOST = 4096  # elements: no limit of the hardware, but a tile is to fit a scratchpad
 MAX_LANES = 512  # elements that one vector loop covers at most
 
 
 @dataclass(frozen=True)
 class VectorUnit:
-    """``scope`` of the scratchpad; ``cores_per_cluster`` None where cores come in no clusters."""
+    """``scope`` of the scratchpad; ``cores`` of the chip, or its clusters of so many cores each."""
 
     scope: str
+    cores: int
     cores_per_cluster: int | None = None
 
 
@@ -65,7 +68,7 @@ def tile_output(
             )
         else:
             _cut_row(sch, loop, cut, last, streamed)
-    return _bind(sch, cut)
+    return _bind(sch, cut, unit.cores)
 
 
 def _longest(sch: Schedule, loops: list[Any], parallel: list[bool]) -> int:
@@ -104,9 +107,9 @@ def _cut_row(sch: Schedule, loop: Any, cut: _Loops, last: bool, streamed: bool) 
     cut.lanes = factors[-1]
 
 
-def _bind(sch: Schedule, cut: _Loops) -> Tiles:
+def _bind(sch: Schedule, cut: _Loops, cores: int) -> Tiles:
     sch.reorder(*cut.blocks, *cut.cores, *cut.turns, *cut.chunks, *cut.inner)
-    sch.bind(sch.fuse(*cut.blocks), "blockIdx.x")
+    deal_blocks(sch, sch.fuse(*cut.blocks), cores)
     for core in cut.cores:
         sch.bind(core, "threadIdx.x")
     depth = 1 + len(cut.cores) + len(cut.turns)
