@@ -18,14 +18,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hwsim.gpu_sm.chip import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
-from hwsim.table import KernelTable
+from hwsim.gpu_sm.rows import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 WIDEST_BYTES = 16  # one access instruction of a thread
 _PHASES = 8  # warps that are averaged where the thread run does not divide a warp evenly
-_FAR = np.int64(1) << 40  # addresses are folded here: beyond it only the low bits matter
+_FAR = float(1 << 40)  # longest stride: the product with a thread number must not wrap
+_HASH = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it is one to one
 
 
 @dataclass(frozen=True)
@@ -45,29 +46,37 @@ class Access:
     global_wavefronts: Floats
 
 
-def access_of(table: KernelTable, stream: str) -> Access:
+def access_of(rows: Rows, stream: str) -> Access:
     """Evaluate ``stream`` (a name of :data:`hwsim.columns.GPU_STREAMS`) for every row."""
-    names = ("lanes", "elem_bytes", "thread_run", "stride1_bytes", "stride2_bytes")
-    lanes, elem, run, step1, step2 = (
-        np.asarray(table[f"{stream}_{name}"], dtype=np.float64) for name in names
-    )
-    width = np.maximum(lanes, 1) * np.maximum(elem, 1)
-    threads = np.minimum(table["threads"], WARP * _PHASES)
-    keys = np.column_stack([np.minimum(width, WIDEST_BYTES), run, step1, step2, threads])
-    index, first = _distinct(np.minimum(keys, float(_FAR)).astype(np.int64))
-    values = _evaluate(np.minimum(keys[first], float(_FAR)).astype(np.int64))
+    names = ("thread_run", "stride1_bytes", "stride2_bytes")
+    run, step1, step2 = (rows[f"{stream}_{name}"] for name in names)
+    return pattern(width_of(rows, stream), run, step1, step2, rows["threads"])
+
+
+def width_of(rows: Rows, stream: str) -> Floats:
+    """Bytes of one access of one thread."""
+    return np.maximum(rows[f"{stream}_lanes"] * rows[f"{stream}_elem_bytes"], 1)
+
+
+def pattern(width: Floats, run: Floats, step1: Floats, step2: Floats, threads: Floats) -> Access:
+    """Evaluate accesses by width in bytes, thread run, the two strides and the block's threads."""
+    some = np.minimum(threads, WARP * _PHASES)
+    columns = (np.minimum(width, WIDEST_BYTES), run, step1, step2, some)
+    keys = [np.minimum(column, _FAR).astype(np.int64) for column in columns]
+    index, first = _distinct(keys)
+    values = _evaluate(np.stack([key[first] for key in keys], axis=1))
     return Access(np.ceil(width / WIDEST_BYTES), *values[:, index])
 
 
-def _distinct(keys: Ints) -> tuple[Ints, Ints]:
-    """Row -> pattern number, and a first row of each pattern."""
-    code = np.zeros(len(keys), dtype=np.int64)
-    for column in keys.T:
-        digit, values = pd.factorize(column)
-        code, _ = pd.factorize(code * max(len(values), 1) + digit)
-    first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]
-    return code, first
+def _distinct(keys: list[Ints]) -> tuple[Ints, Ints]:
+    """Row -> pattern number, and a row of each pattern, told apart by a 64-bit hash."""
+    code = keys[0].astype(np.uint64)
+    for key in keys[1:]:
+        code = code * _HASH + key.astype(np.uint64)
+    index, values = pd.factorize(code)
+    first = np.empty(len(values), dtype=np.int64)
+    first[index] = np.arange(len(index))
+    return index, first
 
 
 def _evaluate(keys: Ints) -> Floats:

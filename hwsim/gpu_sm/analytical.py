@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hwsim.gpu_sm.chip import SECTOR_BYTES, SUB_PARTITIONS, GpuChip
 from hwsim.gpu_sm.costs import CHIP_WIDE, UNITS, Costs, costs_of
 from hwsim.gpu_sm.occupancy import limits, timeout
+from hwsim.gpu_sm.rows import Rows
 from hwsim.result import SimResult, first_exceeded
 from hwsim.table import KernelTable
 
@@ -33,11 +34,12 @@ def simulate(table: KernelTable, chip: GpuChip) -> SimResult:
     ``<unit>_us`` for every unit and ``path_us`` (what blocks, one after another, would wait).
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        costs = costs_of(table, chip)
+        rows = Rows(table)
+        costs = costs_of(rows, chip)
         times = times_of(costs, chip)
         total = _combined(costs, chip, times) + chip.launch_us
     total = np.minimum(np.nan_to_num(total, nan=_LONGEST_US, posinf=_LONGEST_US), _LONGEST_US)
-    checks = (*limits(table, chip), timeout(total, chip))
+    checks = (*limits(rows, chip), timeout(total, chip))
     failure, failed = first_exceeded(checks, table.n)
     launch = np.full(table.n, chip.launch_us)
     parts = np.stack([*times.units.values(), times.path, launch])

@@ -17,9 +17,9 @@ from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import Access, access_of
 from hwsim.gpu_sm.chip import LINE_BYTES, SUB_PARTITIONS, WARP, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy, occupancy_of
+from hwsim.gpu_sm.rows import Rows
 from hwsim.gpu_sm.traffic import Traffic, traffic_of
-from hwsim.gpu_sm.work import Work, f, work_of
-from hwsim.table import KernelTable
+from hwsim.gpu_sm.work import Work, work_of
 
 Floats = NDArray[np.float64]
 
@@ -49,25 +49,25 @@ class Costs:
         return np.asarray(sum(part.get(unit, np.zeros_like(self.steps)) for part in parts))
 
 
-def costs_of(table: KernelTable, chip: GpuChip) -> Costs:
+def costs_of(rows: Rows, chip: GpuChip) -> Costs:
     """Costs of every row; rows that cannot run get finite costs too."""
-    occupancy = occupancy_of(table, chip)
-    access = {s: access_of(table, s) for s in GPU_STREAMS if np.any(table[f"{s}_count"])}
-    traffic = traffic_of(table, chip, occupancy, access)
-    work = work_of(table, chip, occupancy, access)
-    steps = np.maximum(f(table, "k_steps"), 1) * np.maximum(f(table, "out_tiles"), 1)
+    occupancy = occupancy_of(rows, chip)
+    access = {s: access_of(rows, s) for s in GPU_STREAMS if rows.occurs(f"{s}_count")}
+    traffic = traffic_of(rows, chip, occupancy, access)
+    work = work_of(rows, chip, occupancy, access)
+    steps = np.maximum(rows["k_steps"], 1) * np.maximum(rows["out_tiles"], 1)
     return Costs(
         occupancy=occupancy,
         traffic=traffic,
         work=work,
         stage=_stage(chip, work, traffic),
-        main=_main(table, chip, work, traffic, occupancy),
+        main=_main(rows, chip, work, traffic, occupancy),
         epilogue=_epilogue(chip, work, traffic),
-        launch_path=_launch_path(table, chip),
-        stage_path=_stage_path(table, chip, access, traffic, steps),
-        compute_path=_compute_path(table, chip, access, work, traffic),
+        launch_path=_launch_path(rows, chip),
+        stage_path=_stage_path(rows, chip, access, traffic, steps),
+        compute_path=_compute_path(rows, chip, access, work, traffic),
         steps=steps,
-        pipelined=np.asarray(table["pipeline_stages"] > 1),
+        pipelined=np.asarray(rows["pipeline_stages"] > 1),
     )
 
 
@@ -81,16 +81,16 @@ def _stage(chip: GpuChip, work: Work, traffic: Traffic) -> dict[str, Floats]:
 
 
 def _main(
-    table: KernelTable, chip: GpuChip, work: Work, traffic: Traffic, occupancy: Occupancy
+    rows: Rows, chip: GpuChip, work: Work, traffic: Traffic, occupancy: Occupancy
 ) -> dict[str, Floats]:
     passes = work.shared_wavefronts + work.spill + traffic.l1_passes
-    spilled = work.spill * WARP * 4 * _spill_missed(table, chip, occupancy)
+    spilled = work.spill * WARP * 4 * _spill_missed(rows, chip, occupancy)
     return {
         "issue": (work.instructions - work.staging) / SUB_PARTITIONS,
         "fma": work.fma * WARP / chip.fma_lanes_sm,
         "int": work.integer * WARP / chip.int_lanes_sm,
         "special": work.special * WARP / chip.special_lanes_sm,
-        "tensor": _tensor(table, chip, work),
+        "tensor": _tensor(rows, chip, work),
         "lsu": _passes(chip, passes),
         "l2": _l2(chip, traffic.l2_direct_bytes / work.blocks + spilled),
         "dram": _dram(chip, traffic.dram_direct_bytes / work.blocks),
@@ -121,18 +121,18 @@ def _dram(chip: GpuChip, block_bytes: Floats) -> Floats:
     return np.asarray(block_bytes * chip.sms / per_clk)
 
 
-def _tensor(table: KernelTable, chip: GpuChip, work: Work) -> Floats:
+def _tensor(rows: Rows, chip: GpuChip, work: Work) -> Floats:
     """Tensor-core clocks by the width of the inputs; a chip without them uses its FMA lanes."""
     rates = chip.tensor_macs_sm
     half = float(rates.get("float16", chip.fma_lanes_sm))
-    rate = np.where(f(table, "in_bits") <= 8, float(rates.get("int8", half)), half)
-    return np.asarray(np.where(work.mma > 0, f(table, "macs") / work.blocks / rate, 0))
+    rate = np.where(rows["in_bits"] <= 8, float(rates.get("int8", half)), half)
+    return np.asarray(np.where(work.mma > 0, rows["macs"] / work.blocks / rate, 0))
 
 
-def _spill_missed(table: KernelTable, chip: GpuChip, occupancy: Occupancy) -> Floats:
+def _spill_missed(rows: Rows, chip: GpuChip, occupancy: Occupancy) -> Floats:
     """Share of spilled values that L1 does not hold."""
     footprint = occupancy.spill_registers * 4 * occupancy.warps * WARP * occupancy.blocks_unshared
-    shared = occupancy.blocks_unshared * f(table, "shared_bytes")
+    shared = occupancy.blocks_unshared * rows["shared_bytes"]
     l1 = np.maximum(chip.l1_shared_kib * 1024 - shared, 0)
     return np.asarray(1 - np.minimum(l1 / np.maximum(footprint, 1), 1))
 
@@ -143,54 +143,54 @@ def memory_latency(chip: GpuChip, traffic: Traffic) -> Floats:
     return np.asarray(chip.l2_latency + share * (chip.dram_latency - chip.l2_latency))
 
 
-def _launch_path(table: KernelTable, chip: GpuChip) -> Floats:
-    waiting = np.maximum(f(table, "chained_blocks") - 1, 0)
+def _launch_path(rows: Rows, chip: GpuChip) -> Floats:
+    waiting = np.maximum(rows["chained_blocks"] - 1, 0)
     return np.asarray(chip.block_launch_clk + waiting * chip.model.handover_clk)
 
 
 def _stage_path(
-    table: KernelTable,
+    rows: Rows,
     chip: GpuChip,
     access: Mapping[str, Access],
     traffic: Traffic,
     steps: Floats,
 ) -> Floats:
     """Batches of staged loads one after another, and the barriers."""
-    model, zero = chip.model, np.zeros(table.n)
+    model, zero = chip.model, np.zeros(rows.n)
     streams = [s for s in access if s.endswith("_global_shared")]
-    loads = sum((f(table, f"{s}_count") * access[s].split for s in streams), zero)
-    serial = f(table, "serial_loads") > 0
+    loads = sum((rows[f"{s}_count"] * access[s].split for s in streams), zero)
+    serial = rows["serial_loads"] > 0
     ahead = np.where(serial, model.serial_loads_in_flight, model.loads_in_flight)
     batches = np.ceil(loads / steps / ahead) * steps
-    barriers = f(table, "barriers") * model.barrier_clk
+    barriers = rows["barriers"] * model.barrier_clk
     return np.asarray(batches * memory_latency(chip, traffic) + barriers)
 
 
 def _compute_path(
-    table: KernelTable, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
+    rows: Rows, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
 ) -> Floats:
     """One warp through its arithmetic, alone on its sub-partition."""
-    acc = np.maximum(f(table, "acc_regs"), 1)
+    acc = np.maximum(rows["acc_regs"], 1)
     interval = np.maximum(WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / acc)
-    straight = f(table, "code_macs") > chip.model.icache_macs
+    straight = rows["code_macs"] > chip.model.icache_macs
     clk = np.maximum(interval, np.where(straight, chip.model.fetch_clk, 0))
     rest = work.instructions - work.fma
-    stalls = _operand_stalls(table, chip, access, work, traffic)
+    stalls = _operand_stalls(rows, chip, access, work, traffic)
     return np.asarray((work.fma * clk + rest) / work.warps + stalls)
 
 
 def _operand_stalls(
-    table: KernelTable, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
+    rows: Rows, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
 ) -> Floats:
     """Waiting for operands: once an iteration, or an access where there are no iterations."""
     hit = traffic.l1_hit
     near = hit * chip.l1_latency + (1 - hit) * memory_latency(chip, traffic)
-    latency = {"_shared_local": np.full(table.n, chip.shared_latency), "_global_local": near}
-    stalls = np.zeros(table.n)
+    latency = {"_shared_local": np.full(rows.n, chip.shared_latency), "_global_local": near}
+    stalls = np.zeros(rows.n)
     for kind, clk in latency.items():
         streams = [s for s in access if s.endswith(kind) and s[0] != "c"]
-        counts = [f(table, f"{s}_count") * access[s].split for s in streams]
-        most = np.maximum.reduce([np.zeros(table.n), *counts])
+        counts = [rows[f"{s}_count"] * access[s].split for s in streams]
+        most = np.maximum.reduce([np.zeros(rows.n), *counts])
         waits = np.where(work.iterations > 0, np.minimum(work.iterations, most), most)
         stalls += waits / chip.model.loads_in_flight * clk
     return stalls

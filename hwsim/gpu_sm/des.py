@@ -18,6 +18,7 @@ from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.costs import costs_of
 from hwsim.gpu_sm.occupancy import limits, timeout
 from hwsim.gpu_sm.program import Program, program_of
+from hwsim.gpu_sm.rows import Rows
 from hwsim.gpu_sm.sm import Sm, run_sm
 from hwsim.result import Failure, first_exceeded
 from hwsim.table import KernelTable
@@ -60,7 +61,7 @@ def simulate_one(
     full_steps: int = FULL_STEPS,
 ) -> DesResult:
     """Simulate row ``row`` of ``table`` on ``chip``; the same row gives the same result."""
-    one = table.take(np.array([row]))
+    one = Rows(table.take(np.array([row])))
     failure, _ = first_exceeded(limits(one, chip), 1)
     if failure[0] != Failure.ok:
         return DesResult(np.inf, Failure(int(failure[0])))

@@ -18,8 +18,8 @@ from hwsim.gpu_sm.chip import (
     WARP,
     GpuChip,
 )
+from hwsim.gpu_sm.rows import Rows
 from hwsim.result import Failure, Limit
-from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
 
@@ -40,17 +40,17 @@ class Occupancy:
     share: Floats  # resident warps / the SM's maximum
 
 
-def limits(table: KernelTable, chip: GpuChip) -> tuple[Limit, ...]:
+def limits(rows: Rows, chip: GpuChip) -> tuple[Limit, ...]:
     """Capacities that refuse a kernel, in the order in which the tool chain would find out."""
-    threads = _floats(table, "threads")
-    registers, _ = registers_of(table, chip)
+    threads = rows["threads"]
+    registers, _ = registers_of(rows, chip)
 
     def limit(name: str, failure: Failure, need: Floats, have: Floats | float, unit: str) -> Limit:
-        return Limit(name, failure, need, np.broadcast_to(np.float64(have), table.n), unit)
+        return Limit(name, failure, need, np.broadcast_to(np.float64(have), rows.n), unit)
 
-    shared = _floats(table, "shared_bytes")
+    shared = rows["shared_bytes"]
     have_shared = np.where(
-        table["shared_static"] > 0, STATIC_SHARED_BYTES, chip.shared_block_kib * 1024.0
+        rows["shared_static"] > 0, STATIC_SHARED_BYTES, chip.shared_block_kib * 1024.0
     )
     return (
         limit("shared_memory_block", Failure.compile_error, shared, have_shared, "B"),
@@ -73,31 +73,31 @@ def timeout(latency_us: Floats, chip: GpuChip) -> Limit:
     return Limit("run_time", Failure.timeout, latency_us, have, "us")
 
 
-def registers_of(table: KernelTable, chip: GpuChip) -> tuple[Floats, Floats]:
+def registers_of(rows: Rows, chip: GpuChip) -> tuple[Floats, Floats]:
     """``(registers, spilled)`` of one thread.
 
     The compiler stops at 255, and, where it knows the block size (``launch_bounds``), at what lets
     one block start.
     """
-    wanted = _floats(table, "acc_regs") + _floats(table, "operand_regs") + ADDRESSING_REGISTERS
-    warps = _dealt(np.maximum(np.ceil(_floats(table, "threads") / WARP), 1))
+    wanted = rows["acc_regs"] + rows["operand_regs"] + ADDRESSING_REGISTERS
+    warps = _dealt(np.maximum(np.ceil(rows["threads"] / WARP), 1))
     share = np.floor(chip.registers_sm / (warps * REGISTER_UNIT)) * _REGISTER_STEP
     bounded = np.minimum(np.maximum(share, _REGISTER_STEP), MAX_REGISTERS_THREAD)
-    cap = np.where(table["launch_bounds"] > 0, bounded, MAX_REGISTERS_THREAD)
+    cap = np.where(rows["launch_bounds"] > 0, bounded, MAX_REGISTERS_THREAD)
     return np.minimum(wanted, cap), np.maximum(wanted - cap, 0)
 
 
-def occupancy_of(table: KernelTable, chip: GpuChip) -> Occupancy:
+def occupancy_of(rows: Rows, chip: GpuChip) -> Occupancy:
     """Resident blocks and warps for every row (rows that do not run get 1 block)."""
-    warps = np.maximum(np.ceil(_floats(table, "threads") / WARP), 1)
-    registers, spilled = registers_of(table, chip)
+    warps = np.maximum(np.ceil(rows["threads"] / WARP), 1)
+    registers, spilled = registers_of(rows, chip)
     by_registers = np.floor(
         np.floor(chip.registers_sm / SUB_PARTITIONS / (_allocated(registers) * WARP))
         * SUB_PARTITIONS
         / warps
     )
     unit = chip.shared_unit_bytes
-    shared = np.ceil((_floats(table, "shared_bytes") + chip.shared_reserve_bytes) / unit) * unit
+    shared = np.ceil((rows["shared_bytes"] + chip.shared_reserve_bytes) / unit) * unit
     by_shared = np.floor(chip.shared_sm_kib * 1024 / np.maximum(shared, 1))
     by_warps = np.floor(chip.max_threads_sm / WARP / warps)
     unshared = np.clip(np.minimum(by_registers, by_warps), 1, chip.max_blocks_sm)
@@ -113,7 +113,3 @@ def _dealt(warps: Floats) -> Floats:
 
 def _allocated(registers: Floats) -> Floats:
     return np.maximum(np.ceil(registers / _REGISTER_STEP), 1) * _REGISTER_STEP
-
-
-def _floats(table: KernelTable, name: str) -> Floats:
-    return np.asarray(table[name], dtype=np.float64)

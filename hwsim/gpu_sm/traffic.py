@@ -17,8 +17,8 @@ from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import Access
 from hwsim.gpu_sm.chip import LINE_BYTES, SECTOR_BYTES, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
-from hwsim.gpu_sm.work import f, requests_of
-from hwsim.table import KernelTable
+from hwsim.gpu_sm.rows import Rows
+from hwsim.gpu_sm.work import requests_of
 
 Floats = NDArray[np.float64]
 
@@ -69,18 +69,18 @@ class Traffic:
 
 
 def traffic_of(
-    table: KernelTable, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
+    rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
 ) -> Traffic:
     """Traffic of every row; ``access`` holds the streams that occur in the table."""
-    blocks = np.maximum(f(table, "blocks"), 1)
-    fit = _l1_fit(table, chip, occupancy, access)
-    cold = 1 - _warm(table, chip)
-    sums = {name: np.zeros(table.n) for name in Traffic.__dataclass_fields__}
-    asked, found = np.zeros(table.n), np.zeros(table.n)
+    blocks = np.maximum(rows["blocks"], 1)
+    fit = _l1_fit(rows, chip, occupancy, access)
+    cold = 1 - _warm(rows, chip)
+    sums = {name: np.zeros(rows.n) for name in Traffic.__dataclass_fields__}
+    asked, found = np.zeros(rows.n), np.zeros(rows.n)
     for stream in (s for s in LOADS if s in access):
-        requests = requests_of(table, stream, access[stream], occupancy.warps)
+        requests = requests_of(rows, stream, access[stream], occupancy.warps)
         sectors = requests * access[stream].sectors
-        distinct = np.minimum(_block_bytes(table, stream) / SECTOR_BYTES, sectors)
+        distinct = np.minimum(_block_bytes(rows, stream) / SECTOR_BYTES, sectors)
         missed = distinct + (sectors - distinct) * (1 - fit)
         kind = "stage" if stream.endswith("_global_shared") else "direct"
         if kind == "stage":  # what misses anyway costs its tag look-ups
@@ -90,77 +90,77 @@ def traffic_of(
             asked += sectors
             found += sectors - missed
         sums[f"l2_{kind}_bytes"] += missed * blocks * SECTOR_BYTES
-        reads = _dram_read(table, chip, occupancy, stream, missed * SECTOR_BYTES)
+        reads = _dram_read(rows, chip, occupancy, stream, missed * SECTOR_BYTES)
         sums[f"dram_{kind}_bytes"] += reads * cold
     for stream in (s for s in STORES if s in access):
-        requests = requests_of(table, stream, access[stream], occupancy.warps)
+        requests = requests_of(rows, stream, access[stream], occupancy.warps)
         sums["store_tags"] += requests * access[stream].lines
         sums["l2_write_bytes"] += requests * access[stream].sectors * blocks * SECTOR_BYTES
-        sums["dram_write_bytes"] += f(table, f"{stream}_unique_bytes") * cold
+        sums["dram_write_bytes"] += rows[f"{stream}_unique_bytes"] * cold
     sums["l1_hit"] = found / np.maximum(asked, 1)
     return Traffic(**sums)
 
 
-def _block_bytes(table: KernelTable, stream: str) -> Floats:
+def _block_bytes(rows: Rows, stream: str) -> Floats:
     """Distinct bytes of a load stream that one block needs, in whole sectors."""
-    run = np.maximum(f(table, f"{stream}_run_bytes"), 1)
+    run = np.maximum(rows[f"{stream}_run_bytes"], 1)
     waste = np.ceil(run / SECTOR_BYTES) * SECTOR_BYTES / run
     if stream.endswith("_global_shared"):
-        return np.asarray(f(table, f"{stream}_count") * f(table, f"{stream}_bytes") * waste)
+        return np.asarray(rows[f"{stream}_count"] * rows[f"{stream}_bytes"] * waste)
     share = {"a": "grid_m", "b": "grid_n"}.get(stream[0])
-    batch = np.maximum(f(table, "grid_batch"), 1)
-    parts = np.maximum(f(table, share), 1) * batch if share else np.maximum(f(table, "blocks"), 1)
-    return np.asarray(f(table, f"{stream}_unique_bytes") / parts * waste)
+    batch = np.maximum(rows["grid_batch"], 1)
+    parts = np.maximum(rows[share], 1) * batch if share else np.maximum(rows["blocks"], 1)
+    return np.asarray(rows[f"{stream}_unique_bytes"] / parts * waste)
 
 
 def _l1_fit(
-    table: KernelTable, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
+    rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
 ) -> Floats:
     """Share of a block's repeated reads that still find their line in L1.
 
     Warps of a block drift apart by a few iterations, so that many iterations' lines must stay.
     """
-    macs = f(table, "macs") / np.maximum(f(table, "blocks") * f(table, "threads"), 1)
-    iterations = np.maximum(macs / np.maximum(f(table, "acc_regs"), 1), 1)
-    window = np.zeros(table.n)
+    macs = rows["macs"] / np.maximum(rows["blocks"] * rows["threads"], 1)
+    iterations = np.maximum(macs / np.maximum(rows["acc_regs"], 1), 1)
+    window = np.zeros(rows.n)
     for stream in (s for s in LOADS if s in access):
         sparse = access[stream].lines * LINE_BYTES / (access[stream].sectors * SECTOR_BYTES)
-        window += _block_bytes(table, stream) * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
+        window += _block_bytes(rows, stream) * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
     window *= np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared
     l1 = (chip.l1_shared_kib - chip.carveout_min_kib) * _L1_STREAMS * 1024.0
-    shared = occupancy.blocks_unshared * f(table, "shared_bytes")
+    shared = occupancy.blocks_unshared * rows["shared_bytes"]
     free = np.maximum(l1 - shared, _L1_LEAST_BYTES)
     return kept(window, free)
 
 
 def _dram_read(
-    table: KernelTable, chip: GpuChip, occupancy: Occupancy, stream: str, block: Floats
+    rows: Rows, chip: GpuChip, occupancy: Occupancy, stream: str, block: Floats
 ) -> Floats:
     """DRAM bytes of one load stream of which a block takes ``block`` bytes from L2."""
-    blocks = np.maximum(f(table, "blocks"), 1)
-    unique = np.minimum(f(table, f"{stream}_unique_bytes"), block * blocks)
+    blocks = np.maximum(rows["blocks"], 1)
+    unique = np.minimum(rows[f"{stream}_unique_bytes"], block * blocks)
     l2 = chip.l2_kib * 1024.0
-    columns = np.maximum(f(table, "grid_n"), 1)
+    columns = np.maximum(rows["grid_n"], 1)
     wave = np.minimum(blocks, chip.sms * occupancy.blocks_sm)
     waves = blocks / wave
     if stream[0] == "a":
         needed = np.maximum(wave / columns, 1) * block * waves
-        between = f(table, "b_global_shared_unique_bytes") + f(table, "b_global_local_unique_bytes")
+        between = rows["b_global_shared_unique_bytes"] + rows["b_global_local_unique_bytes"]
     elif stream[0] == "b":
         needed = np.minimum(columns, wave) * block * waves
-        between = unique / np.maximum(f(table, "grid_batch"), 1) + block
+        between = unique / np.maximum(rows["grid_batch"], 1) + block
     else:
         needed = block * blocks
         own = np.maximum(unique / blocks, 1)  # the rest it shares with its neighbours
-        between = columns * np.sqrt(own * np.maximum(block, own)) + wave * (own + _written(table))
+        between = columns * np.sqrt(own * np.maximum(block, own)) + wave * (own + _written(rows))
     again = np.maximum(np.minimum(needed, block * blocks) - unique, 0)
     return np.asarray(unique + again * (1 - kept(between, l2)))
 
 
-def _written(table: KernelTable) -> Floats:
+def _written(rows: Rows) -> Floats:
     """Bytes that one block writes."""
-    out = sum((f(table, f"{s}_unique_bytes") for s in STORES), np.zeros(table.n))
-    return np.asarray(out / np.maximum(f(table, "blocks"), 1))
+    out = sum((rows[f"{s}_unique_bytes"] for s in STORES), np.zeros(rows.n))
+    return np.asarray(out / np.maximum(rows["blocks"], 1))
 
 
 def kept(footprint: Floats, capacity: Floats | float) -> Floats:
@@ -172,7 +172,7 @@ def kept(footprint: Floats, capacity: Floats | float) -> Floats:
     return np.asarray(np.clip(2 - footprint / (0.75 * capacity), 0, 1))
 
 
-def _warm(table: KernelTable, chip: GpuChip) -> Floats:
+def _warm(rows: Rows, chip: GpuChip) -> Floats:
     """Share of a kernel's data that its previous run left in L2 (kernels are timed repeatedly)."""
-    footprint = sum(f(table, f"{s}_unique_bytes") for s in (*LOADS, *STORES))
+    footprint = sum(rows[f"{s}_unique_bytes"] for s in (*LOADS, *STORES))
     return kept(np.asarray(footprint), chip.l2_kib * 1024.0)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.gpu_sm.access import Access, access_of
+from hwsim.gpu_sm.access import Access, pattern, width_of
 from hwsim.gpu_sm.chip import WARP, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
-from hwsim.table import KernelTable
+from hwsim.gpu_sm.rows import Rows
 
 Floats = NDArray[np.float64]
 
@@ -46,42 +46,39 @@ class Work:
         return np.asarray(self.fma + self.mma + self.integer + self.special + self.memory)
 
 
-def requests_of(table: KernelTable, stream: str, access: Access, warps: Floats) -> Floats:
+def requests_of(rows: Rows, stream: str, access: Access, warps: Floats) -> Floats:
     """Warp-wide access instructions of one block; warps with no live lane issue none."""
-    width = np.maximum(f(table, f"{stream}_lanes") * f(table, f"{stream}_elem_bytes"), 1)
-    full = width * np.maximum(f(table, "threads"), 1)
-    moved = f(table, f"{stream}_bytes")
+    full = width_of(rows, stream) * np.maximum(rows["threads"], 1)
+    moved = rows[f"{stream}_bytes"]
     live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
-    live = live * f(table, "work_share")
-    return np.asarray(f(table, f"{stream}_count") * access.split * warps * live)
+    live = live * rows["work_share"]
+    return np.asarray(rows[f"{stream}_count"] * access.split * warps * live)
 
 
-def work_of(
-    table: KernelTable, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
-) -> Work:
+def work_of(rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]) -> Work:
     """Instruction counts of every row; ``access`` holds the streams that occur."""
-    warps, blocks = occupancy.warps, np.maximum(f(table, "blocks"), 1)
-    tensor = f(table, "tensor_core") > 0
-    macs = f(table, "macs") / blocks
-    thread_macs = np.where(tensor, 0, macs / np.maximum(f(table, "threads"), 1))
-    iterations = thread_macs / np.maximum(f(table, "acc_regs"), 1)
-    dot = np.where(f(table, "intrin_k") > 1, f(table, "intrin_k"), 1)  # dp4a does 4 MACs at once
-    requests = {s: requests_of(table, s, a, warps) for s, a in access.items()}
-    zero = np.zeros(table.n)
+    warps, blocks = occupancy.warps, np.maximum(rows["blocks"], 1)
+    tensor = rows["tensor_core"] > 0
+    macs = rows["macs"] / blocks
+    thread_macs = np.where(tensor, 0, macs / np.maximum(rows["threads"], 1))
+    iterations = thread_macs / np.maximum(rows["acc_regs"], 1)
+    dot = np.where(rows["intrin_k"] > 1, rows["intrin_k"], 1)  # dp4a does 4 MACs at once
+    requests = {s: requests_of(rows, s, a, warps) for s, a in access.items()}
+    zero = np.zeros(rows.n)
     staged = sum((r for s, r in requests.items() if s.endswith("_global_shared")), zero)
     spill = 2 * occupancy.spill_registers * iterations * warps
     index = chip.model.index_ops * staged
     return Work(
         fma=thread_macs / dot * warps,
-        fma_macs=np.where(tensor, 0, f(table, "macs")),
+        fma_macs=np.where(tensor, 0, rows["macs"]),
         mma=np.where(tensor, macs / MMA_MACS, 0),
-        integer=index + _loose_ops(table, chip, requests, iterations * warps, blocks),
-        special=f(table, "special_ops") / blocks / WARP,
+        integer=index + _loose_ops(rows, chip, requests, iterations * warps, blocks),
+        special=rows["special_ops"] / blocks / WARP,
         memory=sum(requests.values(), zero) + staged + spill,
         staging=index + 2 * staged,
         spill=spill,
         shared_wavefronts=_operand_wavefronts(requests, access, zero),
-        stage_wavefronts=_stage_wavefronts(table, requests, zero),
+        stage_wavefronts=_stage_wavefronts(rows, requests, zero),
         iterations=iterations,
         warps=warps,
         blocks=blocks,
@@ -89,7 +86,7 @@ def work_of(
 
 
 def _loose_ops(
-    table: KernelTable,
+    rows: Rows,
     chip: GpuChip,
     requests: Mapping[str, Floats],
     iterations: Floats,
@@ -98,12 +95,12 @@ def _loose_ops(
     """Integer instructions outside staging: element operations, addresses, loop control."""
     direct = sum(
         (r for s, r in requests.items() if "global" in s and not s.endswith("_global_shared")),
-        np.zeros(table.n),
+        np.zeros(rows.n),
     )
-    unrolled = np.maximum(f(table, "unroll"), chip.model.auto_unroll)
-    copies = np.maximum(unrolled / np.maximum(f(table, "acc_regs"), 1), 1)
+    unrolled = np.maximum(rows["unroll"], chip.model.auto_unroll)
+    copies = np.maximum(unrolled / np.maximum(rows["acc_regs"], 1), 1)
     loops = chip.model.loop_ops * iterations / copies
-    return np.asarray(f(table, "alu_ops") / blocks / WARP + direct + loops)
+    return np.asarray(rows["alu_ops"] / blocks / WARP + direct + loops)
 
 
 def _operand_wavefronts(
@@ -113,25 +110,16 @@ def _operand_wavefronts(
     return np.asarray(sum((requests[s] * access[s].wavefronts for s in streams), zero))
 
 
-def _stage_wavefronts(table: KernelTable, requests: Mapping[str, Floats], zero: Floats) -> Floats:
+def _stage_wavefronts(rows: Rows, requests: Mapping[str, Floats], zero: Floats) -> Floats:
     streams = [s for s in requests if s.endswith("_global_shared")]
-    return np.asarray(sum((requests[s] * store_wavefronts(table, s) for s in streams), zero))
+    return np.asarray(sum((requests[s] * store_wavefronts(rows, s) for s in streams), zero))
 
 
-def store_wavefronts(table: KernelTable, stream: str) -> Floats:
+def store_wavefronts(rows: Rows, stream: str) -> Floats:
     """Wavefronts of one shared-memory store of a staging stream (dense without strides)."""
-    names = ("lanes", "elem_bytes", "thread_run")
-    columns = {f"{stream}_{n}": table[f"{stream}_{n}"] for n in names}
-    step1, step2 = (table[f"{stream}_store_stride{i}_bytes"] for i in (1, 2))
-    width = f(table, f"{stream}_lanes") * f(table, f"{stream}_elem_bytes")
-    row = width * np.maximum(f(table, f"{stream}_thread_run"), 1)
+    step1, step2 = (rows[f"{stream}_store_stride{i}_bytes"] for i in (1, 2))
+    width, run = width_of(rows, stream), rows[f"{stream}_thread_run"]
     dense = (step1 == 0) & (step2 == 0)
-    columns[f"{stream}_stride1_bytes"] = np.where(dense, width, step1)
-    columns[f"{stream}_stride2_bytes"] = np.where(dense, row, step2)
-    side = KernelTable("gpu_sm", table.n, {**columns, "threads": table["threads"]})
-    return access_of(side, stream).wavefronts
-
-
-def f(table: KernelTable, name: str) -> Floats:
-    """Column ``name`` as float64: products of counts must not wrap."""
-    return np.asarray(table[name], dtype=np.float64)
+    step1 = np.where(dense, width, step1)
+    step2 = np.where(dense, width * np.maximum(run, 1), step2)
+    return pattern(width, run, step1, step2, rows["threads"]).wavefronts
