@@ -166,7 +166,7 @@ def test_mlu_never_asks_for_more_cores_than_a_cluster_has(spec):
 )
 def test_blocks_are_dealt_to_a_sampled_number_of_cores(chip, spec, units):
     dealt = set()
-    for sch in _samples(resolve(spec), load_chip(chip), 8):
+    for sch in _samples(resolve(spec), load_chip(chip), 24):
         _visit(sch.mod, tirx.For, lambda loop: dealt.update(map(int, _cores(loop))))
     assert dealt == {units // 2, units * 3 // 4, units}
 
