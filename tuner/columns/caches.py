@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tuner.columns.context import Context, Handler
-from tuner.columns.expr import ONE, add, const, mul
-from tuner.columns.forms import Form
+from tuner.columns.expr import ONE, Expr, add, const, mul
+from tuner.columns.forms import Form, Quotient
 from tuner.columns.program import (
     Axis,
     Block,
@@ -56,6 +56,12 @@ def stage_name(buffer: str, scope: str) -> str:
     return f"{buffer}_{scope}"
 
 
+def unused(program: Program, name: str) -> str:
+    """The name, or with a number where a buffer has it already (TVM lets several have one)."""
+    taken = [b for b in program.buffers if b.partition(":")[0] == name]
+    return f"{name}:{len(taken)}" if taken else name
+
+
 def renamed(region: Region, old: str, new: str) -> Region:
     """The region in another buffer of the same shape."""
     return replace(region, buffer=new) if region.buffer == old else region
@@ -63,9 +69,7 @@ def renamed(region: Region, old: str, new: str) -> Region:
 
 def _staged(program: Program, source: str, scope: str) -> str:
     old = program.buffers[source]
-    name = stage_name(source, scope)
-    if name in program.buffers:
-        raise Unsupported(f"buffer {name}: staged twice")
+    name = unused(program, stage_name(source, scope))
     program.buffers[name] = Buffer(name, scope, old.dtype, old.shape)
     return name
 
@@ -100,18 +104,18 @@ def _place(
 def compute_inline(ctx: Context, inst: Any) -> None:
     """Compute what a block writes where it is read."""
     block = ctx.block(inst.inputs[0])
-    written = _identity(block, block.writes[0])
-    for consumer in ctx.program.readers(block.writes[0].buffer):
-        consumer.reads = _inlined(consumer.reads, block, written)
-    _drop(ctx.program, block, block.writes[0].buffer)
+    written = block.writes[0].buffer
+    for consumer in ctx.program.readers(written):
+        consumer.reads = _inlined(consumer.reads, block)
+    _drop(ctx.program, block, written)
 
 
-def _inlined(reads: list[Region], block: Block, written: Mapping[Axis, int]) -> list[Region]:
+def _inlined(reads: list[Region], block: Block) -> list[Region]:
     out: list[Region] = []
     for region in reads:
         if region.buffer == block.writes[0].buffer:
-            dims = {axis: region.dims[i] for axis, i in written.items()}
-            out.extend(substituted(r, dims) for r in block.reads)
+            axes = axes_of(block, block.writes[0], region.dims)
+            out.extend(substituted(r, axes) for r in block.reads)
         else:
             out.append(region)
     return unique(out)
@@ -121,12 +125,11 @@ def reverse_compute_inline(ctx: Context, inst: Any) -> None:
     """Fold a block that reads one producer into that producer."""
     block = ctx.block(inst.inputs[0])
     producer, region = _only_producer(ctx.program, block)
-    read = _identity(block, region)
     written = producer.writes[0]
-    dims = {axis: written.dims[i] for axis, i in read.items()}
-    others = [substituted(r, dims) for r in block.reads if r is not region]
+    axes = axes_of(block, region, written.dims)
+    others = [substituted(r, axes) for r in block.reads if r is not region]
     producer.reads = unique([*producer.reads, *others])
-    producer.writes = [substituted(block.writes[0], dims)]
+    producer.writes = [substituted(block.writes[0], axes)]
     _drop(ctx.program, block, written.buffer)
 
 
@@ -137,15 +140,45 @@ def _only_producer(program: Program, block: Block) -> tuple[Block, Region]:
     return found[0]
 
 
-def _identity(block: Block, region: Region) -> dict[Axis, int]:
-    """Axis -> dimension of a region whose dimensions each are one axis of the block."""
-    out: dict[Axis, int] = {}
-    for i, dim in enumerate(region.dims):
-        axes = list(dim.start.coefs)
-        if dim.extent != ONE or dim.start not in [Form({}), *(Form({a: ONE}) for a in axes)]:
-            raise Unsupported(f"block {block.name}: {region.buffer} is not accessed by one axis")
-        out.update(dict.fromkeys(axes, i))
+def axes_of(block: Block, region: Region, at: Sequence[Dim]) -> dict[Axis, Dim]:
+    """The axes of a block for which ``region`` lies at ``at``.
+
+    A dimension that is a mixed-radix number of several axes gives each by quotient and remainder.
+    """
+    out = {axis: Dim(Form({})) for axis in block.axes if axis.extent == ONE}
+    for dim, where in zip(region.dims, at, strict=True):
+        if dim.start.quotients or dim.extent != ONE:
+            raise Unsupported(f"block {block.name}: {region.buffer} is accessed by quotients")
+        out.update(_digits(block, dim.start.coefs, where))
+    if len(out) != len(block.axes):
+        raise Unsupported(f"block {block.name}: {region.buffer} does not name every axis")
     return out
+
+
+def _digits(block: Block, coefs: Mapping[Axis, Expr], where: Dim) -> dict[Axis, Dim]:
+    out: dict[Axis, Dim] = {}
+    below = ONE
+    moving = [axis for axis in coefs if axis.extent != ONE]
+    while len(out) < len(moving):
+        axis = next((a for a in moving if coefs[a] == below), None)
+        if axis is None:
+            raise Unsupported(f"block {block.name}: an index is no mixed-radix number of its axes")
+        above = mul(below, axis.extent)
+        out[axis] = _digit(where, below, above if len(out) < len(moving) - 1 else None)
+        below = above
+    return out
+
+
+def _digit(dim: Dim, below: Expr, above: Expr | None) -> Dim:
+    """``dim % above // below``."""
+    start = dim.start
+    if above is not None:
+        start = Form({}, (Quotient(start, above, True),))
+    if below != ONE:
+        start = Form({}, (Quotient(start, below, False),))
+    if start is not dim.start and dim.extent != ONE:
+        raise Unsupported("a quotient of a region longer than 1")
+    return replace(dim, start=start)
 
 
 def substituted(region: Region, dims: Mapping[Axis, Dim]) -> Region:

@@ -10,9 +10,10 @@ import numpy as np
 
 from hwsim.table import KernelTable
 from tuner import tir
-from tuner.columns.emit import Template, template
+from tuner.columns.build import template
 from tuner.columns.interpret import interpret
 from tuner.columns.program import Unsupported
+from tuner.columns.template import Template
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.nest import Nest
 from tuner.summary import kernel_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tuner.columns.caches import renamed, stage_name
+from tuner.columns.caches import renamed, stage_name, unused
 from tuner.columns.context import Context, Handler
 from tuner.columns.program import Block, Node, Unsupported
 
@@ -56,7 +56,7 @@ def set_scope(ctx: Context, inst: Any) -> None:
     index, scope = int(inst.attrs[0]), str(inst.attrs[1])
     program, old = ctx.program, ctx.block(inst.inputs[0]).writes[index].buffer
     buffer = program.buffers.pop(old)
-    buffer.name, buffer.scope = stage_name(old, scope), scope
+    buffer.name, buffer.scope = unused(program, stage_name(old, scope)), scope
     program.buffers[buffer.name] = buffer
     for block in program.root.blocks():
         block.reads = [renamed(r, old, buffer.name) for r in block.reads]
