@@ -8,8 +8,9 @@ A loop is a list of **digits**: a fused loop is several digits of one kind, oute
 every access stays affine.  ``blockIdx.x`` extent is the product of the digits of that kind.
 
 What the two roads may do differently, because the summary does not see it: names of digits and
-statements, digits of extent 1, a digit written as several (same kind, same order, each coefficient
-that of the part times what lies below it), coefficients of 0 present or absent, constant offsets.
+statements, digits of extent 1 (but vectorised and thread loops), a block, thread or tile digit
+written as several (same kind, same order, each coefficient that of the part times what lies below
+it), coefficients of 0 present or absent, constant offsets.
 What has to agree: the order of statements and buffers' shapes, the order of the digits of a
 statement, the order of its reads, and that digits shared by two statements have one name.
 """
