@@ -31,19 +31,35 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it is one to one
 
 @dataclass(frozen=True)
 class Access:
-    """One stream's warp accesses, columns of shape ``(n,)``.
+    """One stream's warp accesses; what follows has shape ``(n,)``.
 
-    ``split``: access instructions that one declared access takes (8 floats are two of 16 B).  Of
-    one such instruction of one warp: ``sectors`` distinct 32 B sectors, ``lines`` distinct 128 B
-    lines, ``wavefronts`` passes through the banks of shared memory and ``global_wavefronts`` those
-    of an L1 hit, where half- and quarter-warps never merge.
+    ``split``: access instructions that one declared access takes (8 floats are two of 16 B).  The
+    rest is of one such instruction of one warp.
     """
 
     split: Floats
-    sectors: Floats
-    lines: Floats
-    wavefronts: Floats
-    global_wavefronts: Floats
+    _values: Floats  # (4, patterns)
+    _pattern: Ints  # (n,)
+
+    @property
+    def sectors(self) -> Floats:
+        """Distinct 32 B sectors."""
+        return np.asarray(self._values[0, self._pattern])
+
+    @property
+    def lines(self) -> Floats:
+        """Distinct 128 B lines."""
+        return np.asarray(self._values[1, self._pattern])
+
+    @property
+    def wavefronts(self) -> Floats:
+        """Passes through the banks of shared memory."""
+        return np.asarray(self._values[2, self._pattern])
+
+    @property
+    def global_wavefronts(self) -> Floats:
+        """Passes of an L1 hit: half- and quarter-warps never merge."""
+        return np.asarray(self._values[3, self._pattern])
 
 
 def access_of(rows: Rows, stream: str) -> Access:
@@ -65,7 +81,7 @@ def pattern(width: Floats, run: Floats, step1: Floats, step2: Floats, threads: F
     keys = [np.minimum(column, _FAR).astype(np.int64) for column in columns]
     index, first = _distinct(keys)
     values = _evaluate(np.stack([key[first] for key in keys], axis=1))
-    return Access(np.ceil(width / WIDEST_BYTES), *values[:, index])
+    return Access(np.ceil(width / WIDEST_BYTES), values, index)
 
 
 def _distinct(keys: list[Ints]) -> tuple[Ints, Ints]:

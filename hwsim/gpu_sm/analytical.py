@@ -128,9 +128,12 @@ def _combined(costs: Costs, chip: GpuChip, times: Times) -> Floats:
 
 def _norm(parts: list[Floats], p: Floats) -> Floats:
     """p-norm over parts, column by column, scaled so that it neither over- nor underflows."""
-    top = np.maximum.reduce(parts)
+    used = [part for part in parts if part.any()]
+    if len(used) < 2:
+        return used[0] if used else np.zeros_like(p)
+    top = np.maximum.reduce(used)
     safe = np.maximum(top, 1e-30)
-    return np.asarray(top * sum((part / safe) ** p for part in parts) ** (1 / p))
+    return np.asarray(top * sum((part / safe) ** p for part in used) ** (1 / p))
 
 
 def _counters(costs: Costs, chip: GpuChip, times: Times) -> dict[str, Floats]:
