@@ -21,6 +21,7 @@ from tuner.columns.program import (
     Region,
     Unsupported,
     remove,
+    unused,
 )
 
 
@@ -54,12 +55,6 @@ def cache_write(ctx: Context, inst: Any) -> None:
 def stage_name(buffer: str, scope: str) -> str:
     """TVM's name of a copy of a buffer, and of the block that makes it, in a scope."""
     return f"{buffer}_{scope}"
-
-
-def unused(program: Program, name: str) -> str:
-    """The name, or with a number where a buffer has it already (TVM lets several have one)."""
-    taken = [b for b in program.buffers if b.partition(":")[0] == name]
-    return f"{name}:{len(taken)}" if taken else name
 
 
 def renamed(region: Region, old: str, new: str) -> Region:

@@ -9,8 +9,8 @@ from tvm.s_tir import Trace
 
 from tuner.columns import caches, layout, loops, placement, select
 from tuner.columns.context import Context, Handler
-from tuner.columns.expr import Expr, column, lookup
-from tuner.columns.parse import parse
+from tuner.columns.expr import column, lookup
+from tuner.columns.parse import Parser
 from tuner.columns.program import Block, Loop, Program, Unsupported
 from tuner.decisions import Decision
 
@@ -65,26 +65,19 @@ def _start(initial: Any, prefix: Sequence[Any]) -> Context:
     """Replay the prefix with TVM; carry over what its random variables stand for."""
     sch = initial.copy()
     Trace(list(prefix), {}).apply_to_schedule(sch, remove_postproc=False)
-    parsed = parse(sch.mod["main"])
-    ctx = Context(parsed.program)
+    func = sch.mod["main"]
+    parser = Parser(func)
+    ctx = Context(parser.program)
     for ours, theirs in zip(prefix, sch.trace.insts, strict=True):
         for rv, replayed in zip(ours.outputs, theirs.outputs, strict=True):
-            found = _resolved(sch, replayed, parsed.loops, ctx.program)
+            found = _resolved(sch, replayed, parser)
             if found is not None:
                 ctx.values[rv] = found
     return ctx
 
 
-def _resolved(
-    sch: Any, rv: Any, loops_by_variable: dict[Any, Loop], program: Program
-) -> Loop | Block | Expr | None:
+def _resolved(sch: Any, rv: Any, parser: Parser) -> Loop | Block | None:
     try:
-        node = sch.get(rv)
+        return parser.node(sch.get(rv))
     except (ValueError, IndexError):  # consumed by a later instruction of the prefix
         return None
-    if hasattr(node, "loop_var"):
-        return loops_by_variable.get(node.loop_var.__chandle__())
-    name = str(node.name_hint)
-    if name == "root":
-        return program.root
-    return next((b for b in program.root.blocks() if b.name == name), None)

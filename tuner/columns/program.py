@@ -155,6 +155,12 @@ class Program:
         return [b for b in self.root.blocks() if any(r.buffer == buffer for r in b.writes)]
 
 
+def unused(program: Program, name: str) -> str:
+    """The name, or with a number where a buffer has it already (TVM lets several have one)."""
+    taken = [b for b in program.buffers if b.partition(":")[0] == name]
+    return f"{name}:{len(taken)}" if taken else name
+
+
 def remove(node: Node) -> None:
     """Take a node out of the tree, and the loops that it leaves empty."""
     parent = node.parent

@@ -140,17 +140,33 @@ class Radix:
         return _with(low, Split(d.low, ONE, q.by, d.open))
 
     def _nested(self, q: Quotient[Digit]) -> Resolved:
-        """``x % a // b`` and ``x % a % b``: by ``b`` where ``x % a`` is a sum, else a split."""
+        """``x % a`` or ``x // a`` by ``b``: a sum by ``b`` where it is a sum, else a split."""
         inner = q.form.quotients[0]
-        if q.form != Form({}, (inner,)) or not inner.remainder or inner.form.quotients:
+        if q.form != Form({}, (inner,)) or inner.form.quotients or inner.scale != ONE:
             raise Unsupported("a quotient of a sum with quotients")
-        times = quotient(inner.by, q.by)
-        if inner.scale != ONE or times is None:
-            raise Unsupported(f"index % {inner.by} in units of {q.by}")
         d = self._divide(inner.form.coefs, inner.by, ONE)
-        plain = self._part(d.low, q, negated(d.open))
+        closed = self._part(d.low if inner.remainder else d.high, q, negated(d.open))
+        beside = (
+            self._of_remainder(d, inner, q) if inner.remainder else self._of_quotient(d, inner, q)
+        )
+        return closed.plus(beside, ONE)
+
+    def _of_remainder(self, d: _Divided, inner: Quotient[Digit], q: Quotient[Digit]) -> Resolved:
+        """``x % a`` by ``b`` in the rows where ``d`` is open."""
+        times = quotient(inner.by, q.by)
+        if times is None:
+            raise Unsupported(f"index % {inner.by} in units of {q.by}")
         div, mod = (ONE, q.by) if q.remainder else (q.by, times)
-        return plain.plus(_with({}, Split(d.low, div, mod, d.open)), ONE)
+        return _with({}, Split(d.low, div, mod, d.open))
+
+    def _of_quotient(self, d: _Divided, inner: Quotient[Digit], q: Quotient[Digit]) -> Resolved:
+        """``x // a`` by ``b`` in the rows where ``d`` is open."""
+        by = mul(inner.by, q.by)
+        if not q.remainder:
+            return self._part(inner.form.coefs, replace(q, by=by), d.open)
+        terms = self.expand(inner.form.coefs)
+        wrapped = {k: mul(_is_low(c, by), c) for k, c in terms.items()}
+        return _with({}, Split(wrapped, inner.by, q.by, d.open))
 
     def _divide(self, coefs: Mapping[Digit, Expr], by: Expr, guard: Expr) -> _Divided:
         key = (by, guard, frozenset(coefs.items()))

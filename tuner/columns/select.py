@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tuner.columns.caches import renamed, stage_name, unused
+from tuner.columns.caches import renamed, stage_name
 from tuner.columns.context import Context, Handler
-from tuner.columns.program import Block, Node, Unsupported
+from tuner.columns.program import Block, Node, Unsupported, unused
 
 
 def get_block(ctx: Context, inst: Any) -> None:
