@@ -24,22 +24,22 @@ def columns(kernel: Kernel) -> Columns:
     threads = thread_count(kernel)
     accumulators = _accumulators(kernel)
     moved = movements(kernel, threads, accumulators)
-    out = {
+    return {
         **common(kernel),
         **stream_columns(moved.movements, "global"),
         **_annotations(kernel),
         "threads": threads,
         "vthreads": extents(of_kinds(kernel.main, "vthread"), kernel.n),
         "shared_bytes": shared_bytes(kernel),
+        "shared_static": np.full(kernel.n, bool(_buffers(kernel, "shared")), dtype=np.int64),
         "acc_regs": accumulators,
         "operand_regs": _operands(kernel, accumulators),
         "barriers": barriers(kernel, threads),
         "tensor_core": np.full(kernel.n, kernel.on_tensor_cores, dtype=np.int64),
         "ramp_lanes": moved.ramp_lanes,
+        "code_macs": _straight_line(kernel),
         "vector_bytes": _vector_bytes(kernel),
     }
-    out["code_macs"] = _straight_line(kernel)
-    return out
 
 
 def thread_count(kernel: Kernel) -> IntColumn:
