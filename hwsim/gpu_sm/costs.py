@@ -174,9 +174,10 @@ def _compute_path(
     interval = np.maximum(WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / acc)
     straight = rows["code_macs"] > chip.model.icache_macs
     clk = np.maximum(interval, np.where(straight, chip.model.fetch_clk, 0))
-    rest = work.instructions - work.fma
+    mma_clk = SUB_PARTITIONS * _tensor(rows, chip, work)
+    rest = work.instructions - work.fma - work.mma
     stalls = _operand_stalls(rows, chip, access, work, traffic)
-    return np.asarray((work.fma * clk + rest) / work.warps + stalls)
+    return np.asarray((work.fma * clk + mma_clk + rest) / work.warps + stalls)
 
 
 def _operand_stalls(

@@ -42,8 +42,9 @@ def library_gemm(
 
     ``slices``: thread groups that divide the reduction inside a block; ``split_k``: blocks that
     divide it; ``fast_m``: neighbouring blocks run along m instead of n; ``bits``: width of inputs
-    and outputs (accumulators have 32); ``k_contiguous``: A and B^T are row-major (a linear layer),
-    so that loads run along the reduction.
+    and outputs (accumulators have 32; 8 bits without tensor cores use dot products of four);
+    ``k_contiguous``: A and B^T are row-major (a linear layer), so that loads run along the
+    reduction.
     """
     arrays = (m, n, k, tile_m, tile_n, threads, batch, slices, split_k, fast_m)
     m_, n_, k_, tm, tn, threads_, batch_, slices_, split, swap = (
@@ -67,6 +68,7 @@ def library_gemm(
         "blocks": blocks, "grid_m": grid_m, "grid_n": grid_n, "grid_batch": batch_ * split,
         "threads": threads_, "tile_m": tm, "tile_n": tn, "tile_k": tile_k, "k_steps": steps,
         "reduce_length": k_, "reduce_inner": tile_k, "in_bits": bits, "out_bits": bits,
+        "intrin_k": 4 if bits == 8 and not tensor_core else 0,
         "acc_regs": acc, "operand_regs": 2 * (frag_m + frag_n) * bits / 32,
         "barriers": steps, "pipeline_stages": 2, "tensor_core": int(tensor_core),
         "unroll": tile_k * acc, "vector_lanes": _VECTOR_BYTES // size,

@@ -20,6 +20,7 @@ from hwsim.gpu_sm.rows import Rows
 Floats = NDArray[np.float64]
 
 MMA_MACS = 16 * 8 * 16  # of one warp-wide tensor-core instruction (m16n8k16)
+_MMA_REGISTERS = 4  # accumulators that it updates in each thread
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def work_of(rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str
     tensor = rows["tensor_core"] > 0
     macs = rows["macs"] / blocks
     thread_macs = np.where(tensor, 0, macs / np.maximum(rows["threads"], 1))
-    iterations = thread_macs / np.maximum(rows["acc_regs"], 1)
+    acc = np.maximum(rows["acc_regs"], 1)
+    mma = np.where(tensor, macs / MMA_MACS, 0)
+    iterations = thread_macs / acc + mma / warps / np.maximum(acc / _MMA_REGISTERS, 1)
     dot = np.where(rows["intrin_k"] > 1, rows["intrin_k"], 1)  # dp4a does 4 MACs at once
     requests = {s: requests_of(rows, s, a, warps) for s, a in access.items()}
     zero = np.zeros(rows.n)
@@ -71,7 +74,7 @@ def work_of(rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str
     return Work(
         fma=thread_macs / dot * warps,
         fma_macs=np.where(tensor, 0, rows["macs"]),
-        mma=np.where(tensor, macs / MMA_MACS, 0),
+        mma=mma,
         integer=index + _loose_ops(rows, chip, requests, iterations * warps, blocks),
         special=rows["special_ops"] / blocks / WARP,
         memory=sum(requests.values(), zero) + staged + spill,
