@@ -1,0 +1,59 @@
+"""From the name that a dataset gives a device to a chip: shipped ones, then ``DIR/chips``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hwsim.chip import Chip, ChipError
+from hwsim.chips import chip_names, load_chip, load_file
+
+# Names that the public collections use, squeezed to letters and digits.  Where a collection says no
+# more than the product, the reader names the board.
+_ALIASES = {
+    "v100pcie32gb": "v100-pcie",
+    "v100": "v100-sxm2",
+    "p100": "p100-sxm2",
+    "h100": "h100-sxm",
+    "a100": "a100-sxm-40gb",
+    "a4000": "rtx-a4000",
+    "a6000": "rtx-a6000",
+    "2080ti": "rtx-2080-ti",
+    "3090": "rtx-3090",
+    "3060laptop": "rtx-3060-laptop",
+    "rtxtitan": "titan-rtx",
+    "titan": "titan-rtx",
+    "1080ti": "gtx-1080-ti",
+}
+
+
+class Shelf:
+    """Chips by any of their names; a shipped chip is preferred to one of ``folder``."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Load the chip files in ``folder``; ``ChipError`` names one that is wrong."""
+        files = sorted(folder.glob("*.toml")) if folder is not None and folder.is_dir() else []
+        self._own = {squeeze(chip.name): chip for chip in map(load_file, files)}
+        self._shipped = {squeeze(name): name for name in chip_names()}
+
+    def find(self, device: str, board: str | None = None) -> Chip:
+        """The chip that ``device`` names; ``board`` is its chip file where the name leaves it open.
+
+        Raises
+        ------
+        ChipError
+            No chip has that name.
+        """
+        key = squeeze(device)
+        if key in self._shipped:
+            return load_chip(self._shipped[key])
+        if board is not None or key in _ALIASES:
+            return load_chip(board or _ALIASES[key])
+        if key in self._own:
+            return self._own[key]
+        raise ChipError(f"no chip file for {device!r}, neither shipped nor in DIR/chips")
+
+
+def squeeze(name: str) -> str:
+    """Letters and digits of ``name`` in lower case, without the maker's name."""
+    return re.sub(r"[^a-z0-9]", "", name.lower().replace("nvidia", ""))

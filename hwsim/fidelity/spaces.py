@@ -1,0 +1,177 @@
+"""Readers of GPU datasets that are spaces: many schedules of one problem on one GPU.
+
+The GPU is in the file's name (``bh_conv_A100``), as is the size of the GEMM.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hwsim.chip import Chip, ChipError
+from hwsim.fidelity.data import (
+    Finding,
+    MeasuredError,
+    Part,
+    Skip,
+    Source,
+    complete,
+    integers,
+    numbers,
+)
+from hwsim.fidelity.shelf import Shelf
+from hwsim.gpu_sm.chip import GpuChip
+from hwsim.gpu_sm.convolution import convolution_2d
+from hwsim.gpu_sm.dedispersion import dedispersion
+from hwsim.gpu_sm.gemm import clblast_gemm
+from hwsim.result import Failure
+from hwsim.table import KernelTable
+
+_GEMM = ("MWG", "NWG", "KWG", "MDIMC", "NDIMC", "MDIMA", "NDIMB", "VWM", "VWN")
+_BLOCK = ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y")
+_STATUS = {"compile_failed": Failure.compile_error, "runtime_failed": Failure.launch_error}
+_FILTER = 15  # of the older collections, which do not say
+# Counters of the 2080 Ti by the simulation's name, where nothing spills; several add up.
+_COUNTERS = {
+    "fma_count": ("smsp__sass_thread_inst_executed_op_fp32_pred_on.sum",),
+    "shared_wavefronts": (
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    ),
+    "dram_sectors": ("dram__sectors_read.sum", "dram__sectors_write.sum"),
+    "registers": ("registers",),
+}
+_SPILLS = ("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "private_bytes")
+
+
+def gemm(source: Source, shelf: Shelf) -> Iterator[Finding]:
+    """``bh_gemm_fp32_<size>_<GPU>``: the sustained median, and the best at boost clock."""
+    found = re.search(r"_(\d+)_(.+)$", source.name)
+    if found is None:
+        raise MeasuredError("the name gives no size and GPU, as in bh_gemm_fp32_4096_RTX_3090")
+    size, device = int(found[1]), found[2]
+    frame, skips = complete(source.frame, _GEMM, device)
+    columns = (*_GEMM, "SA", "SB")
+    yield from _space(
+        frame, skips, shelf, device,
+        lambda f: clblast_gemm({c: integers(f, c) for c in columns}, size, size, size),
+    )  # fmt: skip
+
+
+def convolution(source: Source, shelf: Shelf) -> Iterator[Finding]:
+    """``bh_conv_<GPU>`` and ``bh_convold_<GPU>``, failures included."""
+    device = _device(source)
+    frame, skips = complete(source.frame, _BLOCK, device)
+
+    def table(f: pd.DataFrame) -> KernelTable:
+        return convolution_2d(
+            *(integers(f, c) for c in _BLOCK),
+            staged=integers(f, "use_shmem", 1),
+            padded=integers(f, "use_padding"),
+            read_only=integers(f, "read_only"),
+            filter_size=_filter(f),
+        )
+
+    yield from _space(frame, skips, shelf, device, table)
+
+
+def profiled_convolution(source: Source, shelf: Shelf) -> Iterator[Finding]:
+    """``ktt_conv_<GPU>``: one profiled launch each, with hardware counters where there are any."""
+    device = _device(source)
+    frame, skips = complete(source.frame, _BLOCK, device)
+    yield from skips
+    try:
+        chip = shelf.find(device)
+    except ChipError as error:
+        yield Skip(device, len(frame), str(error))
+        return
+    table = convolution_2d(*(integers(frame, c) for c in _BLOCK), filter_size=_FILTER)
+    failed = _failed(frame)
+    measured = np.where(failed == 0, numbers(frame, "duration_us"), np.nan)
+    yield Part(chip, table, measured, groups=_one(frame), failed=failed)
+    plain = (failed == 0) & ~np.any([integers(frame, c) > 0 for c in _SPILLS], axis=0)
+    for counter, columns in _COUNTERS.items():
+        if set(columns) <= set(frame.columns):
+            real = np.sum([numbers(frame, c) for c in columns], axis=0)[plain]
+            yield Part(chip, table.take_candidates(plain), real, counter, counter)
+
+
+def dedispersion_space(source: Source, shelf: Shelf) -> Iterator[Finding]:
+    """``bh_dedisp_<GPU>``."""
+    device = _device(source)
+    frame, skips = complete(source.frame, _BLOCK, device)
+
+    def table(f: pd.DataFrame) -> KernelTable:
+        strided = (integers(f, "tile_stride_x"), integers(f, "tile_stride_y"))
+        return dedispersion(*(integers(f, c) for c in _BLOCK), strided)
+
+    yield from _space(frame, skips, shelf, device, table)
+
+
+def _space(
+    frame: pd.DataFrame,
+    skips: Sequence[Skip],
+    shelf: Shelf,
+    device: str,
+    table_of: Callable[[pd.DataFrame], KernelTable],
+) -> Iterator[Finding]:
+    """``median_ms`` against the chip as it is, ``min_ms`` against its clock before any throttling."""
+    yield from skips
+    try:
+        chip = shelf.find(device)
+    except ChipError as error:
+        yield Skip(device, len(frame), str(error))
+        return
+    failed = _failed(frame)
+    table = table_of(frame)
+    for measure, column, at in (
+        ("latency", "median_ms", chip),
+        ("latency_at_boost", "min_ms", _boost(chip)),
+    ):
+        if column in frame:
+            measured = np.where(failed == 0, 1e3 * numbers(frame, column), np.nan)
+            yield Part(at, table, measured, measure, groups=_one(frame), failed=failed)
+
+
+def _boost(chip: Chip) -> Chip:
+    if isinstance(chip, GpuChip):
+        return msgspec.structs.replace(chip, sustained_share=1.0)
+    return chip
+
+
+def _failed(frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Failures as measured.
+
+    A collection that does not tell compile from launch failures says ``failed``: then what static
+    shared memory cannot hold did not compile.
+    """
+    failed = np.zeros(len(frame), dtype=np.int64)
+    if "status" not in frame:
+        return failed
+    for status, failure in _STATUS.items():
+        failed[np.asarray(frame["status"] == status)] = int(failure)
+    failed[np.asarray(frame["status"] == "failed")] = int(Failure.launch_error)
+    return failed
+
+
+def _filter(frame: pd.DataFrame) -> int:
+    sizes = set(integers(frame, "filter", _FILTER).tolist())
+    if len(sizes) != 1:
+        raise MeasuredError(f"filters of sizes {sorted(sizes)}: expected one size a file")
+    return int(sizes.pop())
+
+
+def _one(frame: pd.DataFrame) -> NDArray[np.int64]:
+    return np.zeros(len(frame), dtype=np.int64)
+
+
+def _device(source: Source) -> str:
+    found = re.match(r"[a-z]+_[a-z]+_(.+)$", source.name)
+    if found is None:
+        raise MeasuredError("the name gives no GPU, as in bh_conv_A100")
+    return found[1]
