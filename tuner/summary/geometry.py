@@ -105,13 +105,19 @@ class Dimension:
         if digit.name in coefs:
             move: IntColumn = np.abs(coefs[digit.name])
             self.span = self.span + move * (digit.extent - 1)
-            self.step = np.gcd(self.step, np.where(digit.extent > 1, move, 0))
+            self._refine_step(move, digit.extent)
         for split, inner in self._splits:
             if digit.name in split.coefs:
                 inner += np.abs(split.coefs[digit.name]) * (digit.extent - 1)
         moving = reduce(np.logical_or, moves)
         self.iterations = np.where(moving, self.iterations * digit.extent, self.iterations)
         return True
+
+    def _refine_step(self, move: IntColumn, extent: IntColumn) -> None:
+        """Take in one more move; most rows have reached 1 early, and gcd is dear."""
+        rows = np.flatnonzero((self.step != 1) & (extent > 1))
+        if len(rows):
+            self.step[rows] = np.gcd(self.step[rows], move[rows])
 
     @property
     def hull(self) -> IntColumn:
@@ -137,7 +143,10 @@ class Dimension:
 
         Exact but for sums with gaps, where it is an upper bound.
         """
-        steps = (self.hull - 1) // np.where(self.dense, 1, self.step) + 1
+        steps = self.hull
+        rows = np.flatnonzero(~self.dense)
+        if len(rows):
+            steps[rows] = (steps[rows] - 1) // self.step[rows] + 1
         return np.asarray(np.minimum(steps, self.iterations * self.access.extent[self.dim]))
 
 
@@ -199,7 +208,9 @@ def run(access: Access, digits: Iterable[Digit], buffer: Buffer, n: int) -> IntC
 
 
 def strides(buffer: Buffer, n: int) -> list[IntColumn]:
-    """Row-major strides in elements, padded rows included."""
+    """Row-major strides in elements, padded rows included; none of a scalar."""
+    if not buffer.shape:
+        return []
     pad = 0 if buffer.row_pad is None else buffer.row_pad
     out = [np.ones(n, dtype=np.int64)]
     for dim in reversed(range(1, len(buffer.shape))):

@@ -45,12 +45,13 @@ def register_tile(kernel: Kernel, statement: Statement, accumulators: IntColumn)
     digits = serial(statement)
     growing = _Growing(kernel, statement)
     limit = np.maximum(kernel.nest.unroll, IMPLICIT_UNROLL)
-    outside = extents(digits, kernel.n)
-    loads = [outside * f.elements for f in growing.prints]
+    around = [extents((), kernel.n)]
+    for digit in digits:
+        around.append(around[-1] * digit.extent)
+    loads = [around[-1] * f.elements for f in growing.prints]
     live, grows = growing.registers(), np.ones(kernel.n, dtype=bool)
-    for digit in reversed(digits):
+    for digit, outside in zip(reversed(digits), reversed(around[:-1]), strict=True):
         growing.add(digit)
-        outside = outside // digit.extent
         spatial = (digit.extent > 1) & (not digit.reduction)
         wider = np.where(spatial, growing.registers(), live)
         fits = (growing.iterations <= limit) & (wider + accumulators <= THREAD_REGISTERS)

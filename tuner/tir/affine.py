@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tvm import prim
-from tvm.ir import Var
+from tvm.ir import TensorLoad, Var
 
 
 class Unsupported(ValueError):
@@ -20,6 +20,7 @@ class Unsupported(ValueError):
 
 
 Terms = dict[str, int]
+FAR = 1 << 20  # elements: beyond any tile, so that each iteration counts as an index of its own
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,8 @@ def evaluate(expr: Any, env: Env, radix: Radix) -> Form:
     Raises
     ------
     Unsupported
-        The expression holds something else than variables, constants, ``+ - * // %`` and casts.
+        The expression holds something else than variables, constants, ``+ - * // %``, casts, clamps
+        by constants and loads.
     """
     rule = _RULES.get(type(expr))
     if rule is None:
@@ -253,6 +255,22 @@ def _sub(expr: Any, env: Env, radix: Radix) -> Form:
     return evaluate(expr.a, env, radix).plus(evaluate(expr.b, env, radix).times(-1))
 
 
+def _loaded(expr: Any, env: Env, radix: Radix) -> Form:
+    """An index that is data (a gather): neighbouring iterations lie far from each other."""
+    total = Form()
+    for index in expr.indices:
+        total = total.plus(evaluate(index, env, radix))
+    return total.times(FAR)
+
+
+def _clamped(expr: Any, env: Env, radix: Radix) -> Form:
+    """An index clamped by a constant: it runs like the index itself."""
+    sides = [e for e in (expr.a, expr.b) if type(e) is not prim.IntImm]
+    if len(sides) != 1:
+        raise Unsupported(f"index {expr}: clamped by something else than a constant")
+    return evaluate(sides[0], env, radix)
+
+
 _RULES: dict[type, Callable[[Any, Env, Radix], Form]] = {
     Var: _var,
     prim.IntImm: lambda e, env, radix: Form(e.value),
@@ -261,5 +279,8 @@ _RULES: dict[type, Callable[[Any, Env, Radix], Form]] = {
     prim.Mul: _mul,
     prim.FloorDiv: _divided(0),
     prim.FloorMod: _divided(1),
+    TensorLoad: _loaded,
+    prim.Min: _clamped,
+    prim.Max: _clamped,
     prim.Cast: lambda e, env, radix: evaluate(e.value, env, radix),
 }

@@ -91,7 +91,7 @@ class _Walker:
     ) -> Iterator[Block]:
         block = stmt.block
         self.allocated.extend(block.alloc_buffers)
-        if len(block.iter_vars):
+        if len(block.iter_vars) or isinstance(block.body, tirx.BufferStore):
             yield Block(stmt, loops, child)
         else:
             yield from self.blocks(block.body, loops, child)
