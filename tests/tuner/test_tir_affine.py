@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import tirx
 
-from tuner.tir.affine import Form, Radix, Unsupported, evaluate
+from tuner.tir.affine import evaluate
+from tuner.tir.radix import Form, Radix, Unsupported
 
 LOOPS = {"i": 24, "j": 10, "k": 6}
 

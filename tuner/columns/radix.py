@@ -1,6 +1,6 @@
 """Quotients of indices, resolved row by row: digits are cut where that makes a quotient a sum.
 
-The rule is that of :mod:`tuner.tir.affine` for one program.  Whether a digit can be cut depends on
+The rule is that of :mod:`tuner.tir.radix` for one program.  Whether a digit can be cut depends on
 the extents, so on the row; a digit that may be cut becomes two, and where it is not cut the upper
 one has extent 1.  What stays a quotient in some rows is a :class:`Split` with scale 0 in others.
 """

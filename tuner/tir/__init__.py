@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from hwsim.table import KernelTable
 from tuner.nest import Nest
 from tuner.summary import kernel_table
-from tuner.tir.affine import Unsupported
-from tuner.tir.body import useful_macs
+from tuner.tir.body import body_of
 from tuner.tir.build import nest_of
+from tuner.tir.radix import Unsupported
+from tuner.tir.walk import read
 from tuner.workloads import Workload
 
 __all__ = ["Unsupported", "kernels", "nest", "nest_of"]
@@ -36,4 +38,7 @@ def kernels(sch: Any, workload: Workload, backend: str) -> KernelTable:
 
 @lru_cache(maxsize=256)
 def _macs(workload: Workload) -> float:
-    return useful_macs(workload.prim_func())
+    """Multiply-accumulates of the unscheduled program: the loop products of its MAC blocks."""
+    blocks = (b for kernel in read(workload.prim_func()).kernels for b in kernel)
+    counted = ((body_of(b.block).ops.macs, b.loops) for b in blocks)
+    return float(sum(macs * prod(loop.extent for loop in loops) for macs, loops in counted))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any, Literal
 
 from tvm import prim, tirx
@@ -11,7 +10,7 @@ from tvm.ir import Call, TensorLoad
 from tvm.s_tir import SBlockRealize
 
 from tuner.nest import Ops
-from tuner.tir.affine import Unsupported
+from tuner.tir.radix import Unsupported
 
 Role = Literal["copy", "init", "compute"]
 
@@ -173,14 +172,3 @@ class _Count:
             self.alu += 1
         for argument in expr.args:
             self.visit(argument)
-
-
-def useful_macs(func: Any) -> float:
-    """Multiply-accumulates of an unscheduled ``PrimFunc``: the loop products of its MAC blocks."""
-    from tuner.tir.walk import read
-
-    total = 0.0
-    for kernel in read(func).kernels:
-        for b in kernel:
-            total += body_of(b.block).ops.macs * prod(loop.extent for loop in b.loops)
-    return total

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tuner.nest import Access, Buffer, Digit, IntColumn, Nest, Ops, Split, Statement
-from tuner.tir.affine import Quasi, Radix, Unsupported
 from tuner.tir.compact import compacted
 from tuner.tir.pipeline import Pipelined, pipelines
 from tuner.tir.program import Analysed, Region, analyse
+from tuner.tir.radix import Quasi, Radix, Unsupported
 from tuner.tir.walk import Program, read
 
 _UNROLL = "meta_schedule.unroll_explicit"

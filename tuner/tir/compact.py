@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tuner.tir.affine import Form, Radix
 from tuner.tir.program import Analysed, Region
+from tuner.tir.radix import Form, Radix
 from tuner.tir.walk import Loop
 
 

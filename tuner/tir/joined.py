@@ -15,7 +15,8 @@ from typing import Any
 
 from tvm import prim
 
-from tuner.tir.affine import NO_CUTS, Form, Joined, Unsupported, evaluate
+from tuner.tir.affine import evaluate
+from tuner.tir.radix import NO_CUTS, Form, Joined, Unsupported
 from tuner.tir.walk import Block, Loop
 
 _ANNOTATION = "meta_schedule.cooperative_fetch"

@@ -8,9 +8,10 @@ from typing import Any
 
 from tvm import prim
 
-from tuner.tir.affine import Form, Radix, Unsupported, evaluate
+from tuner.tir.affine import evaluate
 from tuner.tir.body import Body, body_of
 from tuner.tir.joined import Cooperative, cooperative
+from tuner.tir.radix import Form, Radix, Unsupported
 from tuner.tir.walk import Block, Loop
 
 _REDUCTION = 2  # tvm.tirx.IterVar.CommReduce

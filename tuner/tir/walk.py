@@ -9,7 +9,7 @@ from typing import Any
 from tvm import prim, tirx
 from tvm.s_tir import SBlockRealize
 
-from tuner.tir.affine import Unsupported
+from tuner.tir.radix import Unsupported
 
 # tvm.tirx.ForKind
 _KINDS = {0: "serial", 1: "parallel", 2: "vectorize", 3: "unroll"}
