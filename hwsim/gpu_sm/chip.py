@@ -69,6 +69,7 @@ class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     l1_shared_kib: PositiveInt  # the SRAM that L1 and shared memory divide
     carveout_min_kib: Annotated[int, msgspec.Meta(ge=0)]  # of it, what L1 never gets
     l2_kib: PositiveInt
+    l2_sm_kib: Positive  # of it, what one SM's resident blocks can count on
     dram_gib: Positive
 
     fma_lanes_sm: PositiveInt  # fp32 FMAs an SM a clock

@@ -142,19 +142,40 @@ def _dram_read(
     l2 = chip.l2_kib * 1024.0
     columns = np.maximum(rows["grid_n"], 1)
     wave = np.minimum(blocks, chip.sms * occupancy.blocks_sm)
-    waves = blocks / wave
     if stream[0] == "a":
-        needed = np.maximum(wave / columns, 1) * block * waves
-        between = rows["b_global_shared_unique_bytes"] + rows["b_global_local_unique_bytes"]
+        needed = np.maximum(1 / columns, 1 / wave) * blocks * block
+        fit = kept(_unique(rows, "b"), l2)
     elif stream[0] == "b":
-        needed = np.minimum(columns, wave) * block * waves
-        between = unique / np.maximum(rows["grid_batch"], 1) + block
+        needed = np.minimum(columns / wave, 1) * blocks * block
+        fit = kept(unique / np.maximum(rows["grid_batch"], 1) + block, l2)
     else:
-        needed = block * blocks
-        own = np.maximum(unique / blocks, 1)  # the rest it shares with its neighbours
-        between = columns * np.sqrt(own * np.maximum(block, own)) + wave * (own + _written(rows))
-    again = np.maximum(np.minimum(needed, block * blocks) - unique, 0)
-    return np.asarray(unique + again * (1 - kept(between, l2)))
+        needed = blocks * block
+        fit = _neighbours_fit(rows, chip, occupancy, unique / blocks, block)
+    again = np.maximum(needed - unique, 0)
+    return np.asarray(unique + again * (1 - fit))
+
+
+def _neighbours_fit(
+    rows: Rows, chip: GpuChip, occupancy: Occupancy, own: Floats, block: Floats
+) -> Floats:
+    """Share of what blocks read again (their own bytes, their neighbours') that L2 still holds.
+
+    A row of blocks has to stay for the row below it; what the resident blocks read and write has to
+    stay for their next pass, in the L2 that an SM can count on or in the whole of it.
+    """
+    strip = rows["grid_n"] * np.sqrt(np.maximum(own, 1) * np.maximum(block, own))
+    passing = own + _written(rows)
+    l2, share = chip.l2_kib * 1024.0, chip.l2_sm_kib * 1024.0
+    resident = kept(occupancy.blocks_unshared * passing, share)
+    return np.minimum(
+        kept(strip, l2), np.maximum(resident, kept(np.maximum(rows["blocks"], 1) * passing, l2))
+    )
+
+
+def _unique(rows: Rows, operand: str) -> Floats:
+    return np.asarray(
+        rows[f"{operand}_global_shared_unique_bytes"] + rows[f"{operand}_global_local_unique_bytes"]
+    )
 
 
 def _written(rows: Rows) -> Floats:

@@ -1,0 +1,91 @@
+"""Occupancy as cuda_occupancy.h counts it, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hwsim.chips import load_chip
+from hwsim.gpu_sm.analytical import simulate
+from hwsim.gpu_sm.chip import GpuChip
+from hwsim.gpu_sm.occupancy import ADDRESSING_REGISTERS, occupancy_of
+from hwsim.gpu_sm.rows import Rows
+from hwsim.outcome import error_line
+from hwsim.result import Failure
+from hwsim.table import KernelTable
+
+
+def chip(name: str) -> GpuChip:
+    found = load_chip(name)
+    assert isinstance(found, GpuChip)
+    return found
+
+
+def resident(name: str, threads: int, registers: int, shared: int) -> float:
+    regs = registers - ADDRESSING_REGISTERS
+    table = KernelTable.of("gpu_sm", threads=threads, acc_regs=regs, shared_bytes=float(shared))
+    return float(occupancy_of(Rows(table), chip(name)).blocks_sm[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "registers", "shared", "blocks"),
+    [
+        ("a100-sxm-40gb", 256, 32, 0, 8),  # 2048 threads
+        ("a100-sxm-40gb", 256, 64, 0, 4),  # 65536 / (64 * 256)
+        ("a100-sxm-40gb", 256, 65, 0, 3),  # 65 registers take 72
+        ("a100-sxm-40gb", 32, 32, 0, 32),  # blocks
+        ("a100-sxm-40gb", 128, 32, 48 * 1024, 3),  # 49 KiB each, the driver's one included
+        ("a100-sxm-40gb", 128, 32, 163 * 1024, 1),
+        ("v100-sxm2", 128, 32, 48 * 1024, 2),  # nothing reserved before 8.0
+        ("t4", 256, 32, 0, 4),  # 1024 threads
+        ("rtx-3090", 128, 32, 0, 12),  # 1536 threads
+        ("h100-sxm", 128, 32, 100 * 1024, 2),
+        ("a100-sxm-40gb", 1024, 64, 0, 1),
+    ],
+)
+def test_resident_blocks(name: str, threads: int, registers: int, shared: int, blocks: int) -> None:
+    assert resident(name, threads, registers, shared) == blocks
+
+
+def refused(**columns: float) -> tuple[Failure, str | None]:
+    result = simulate(KernelTable.of("gpu_sm", **columns), chip("a100-sxm-40gb"))
+    return Failure(int(result.failure[0])), error_line(result, 0)
+
+
+def test_failures_carry_need_and_have() -> None:
+    assert refused(shared_bytes=163 * 1024.0)[0] == Failure.ok
+    assert refused(shared_bytes=163 * 1024 + 1.0) == (
+        Failure.compile_error,
+        "compile_error: shared_memory_block needs 166913 B, has 166912 B",
+    )
+    assert refused(shared_bytes=48 * 1024 + 1.0, shared_static=1)[0] == Failure.compile_error
+    assert refused(threads=1025)[0] == Failure.launch_error
+    assert refused(threads=1024)[0] == Failure.ok
+
+
+def test_registers_refuse_a_launch_unless_the_compiler_knows_the_block() -> None:
+    """288 threads are reserved as 12 warps: 12 * 32 * 176 is beyond the register file."""
+    big = {"threads": 288, "acc_regs": 176 - ADDRESSING_REGISTERS}
+    failure, text = refused(**big, launch_bounds=0)
+    assert failure == Failure.launch_error
+    assert text is not None
+    assert "registers_block needs 67584 registers, has 65536" in text
+    assert refused(**big)[0] == Failure.ok
+
+
+def test_what_does_not_fit_into_registers_spills() -> None:
+    table = KernelTable.of("gpu_sm", threads=256, acc_regs=[64, 300], operand_regs=16, macs=1e9)
+    result = simulate(table, chip("a100-sxm-40gb"))
+    assert result.counters["spill_bytes"][0] == 0
+    assert result.counters["spill_bytes"][1] > 0
+    assert result.counters["registers"][1] == 256
+    assert result.latency_us[1] > result.latency_us[0]
+
+
+def test_waves_follow_the_blocks() -> None:
+    """108 SMs of 8 blocks: one more block than fits starts a second round of latency."""
+    per_wave = 108 * 8
+    table = KernelTable.of("gpu_sm", threads=256, blocks=[per_wave, per_wave + 1], macs=1e6)
+    result = simulate(table, chip("a100-sxm-40gb"))
+    assert np.allclose(result.counters["waves"], [1, 1 + 1 / per_wave])
+    assert result.latency_us[1] > result.latency_us[0]
