@@ -18,7 +18,10 @@ _REPEATS = 4  # of the L2 cases: the matrix whole, or each of its quarters, four
 
 
 def nd2nz_case(row: _Row) -> KernelTable | None:
-    """A row of ``nd2nz_vector_a2``: tiles in, fractal columns out; bank conflicts have no column."""
+    """A row of ``nd2nz_vector_a2``: tiles in, fractal columns out.
+
+    Bank conflicts in UB have no column.
+    """
     rows, columns = int(row["rows"]), int(row["cols"])
     tile_rows, tile_columns = int(row["tile_h"]), int(row["tile_w"])
     tiling = VectorTiling(

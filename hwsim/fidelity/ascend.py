@@ -17,13 +17,12 @@ from hwsim.table import KernelTable
 _PIPES = ("mac", "mte1", "mte2", "mte3", "vec", "scalar")  # means over cores on both sides
 _TASK = {"latency": ("task_us", None)} | {f"{p}_us": (f"{p}_us", f"{p}_us") for p in _PIPES}
 _TASK_NAMES = ("task_us", "total_us", "time_us", "median_us")
-_SHAPE = ("M", "N", "K", "dtype_a", "trans_a", "trans_b", "layout_b")
 _NO_TILING = "the row gives no tiling, or a mode that kernel tables do not describe"
 
 
 def tiling(source: Source, shelf: Shelf) -> Iterator[Finding]:
     """Matmul tiling cases: ``matmul_tiling_910b1``, ``matmul_basic_api_a2``."""
-    yield from _read(source, shelf, published.tiling_case, _TASK)
+    yield from _read(source, shelf, published.tiling_case, _TASK, ("M", "N", "K", "dtype_a"))
 
 
 def guide(source: Source, shelf: Shelf) -> Iterator[Finding]:
@@ -39,7 +38,7 @@ def catlass(source: Source, shelf: Shelf) -> Iterator[Finding]:
 
 def add(source: Source, shelf: Shelf) -> Iterator[Finding]:
     """``add_8192_a2``."""
-    yield from _read(source, shelf, published.add_case, _TASK)
+    yield from _read(source, shelf, published.add_case, _TASK, ("shape", "dtype"))
 
 
 def nd2nz(source: Source, shelf: Shelf) -> Iterator[Finding]:
@@ -75,16 +74,19 @@ def _read(
     shelf: Shelf,
     case: Callable[[Row], KernelTable | None],
     measured: dict[str, tuple[str, str | None]],
+    shape: tuple[str, ...] = (),
 ) -> Iterator[Finding]:
+    """``shape``: the columns in which schedules of one problem agree."""
+
     def problem(row: Row) -> tuple[str, ...]:
-        return tuple(row.get(name, "") for name in _SHAPE)
+        return tuple(row[name] for name in shape)
 
     reading = Reading(
         chip_of=lambda row: _chip_of(row, shelf),
         table_of=lambda row, chip: case(row),
         measured=measured,
         undescribed=_NO_TILING,
-        problem=problem,
+        problem=problem if shape else None,
     )
     yield from read_rows(source, reading)
 

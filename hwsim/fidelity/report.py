@@ -139,7 +139,7 @@ def _failures(part: Part, predicted: NDArray[np.int64]) -> dict[str, dict[str, i
 
 
 def _with_skips(entries: list[Entry], skips: list[Skip], bare: Entry) -> list[Entry]:
-    """Skipped rows join the entries of their chip; those of other chips get entries of their own."""
+    """Skipped rows join the entries of their chip; other chips get an entry of their own."""
     reasons: dict[str, Counter[str]] = {}
     for skip in skips:
         reasons.setdefault(skip.chip, Counter())[skip.reason] += skip.rows

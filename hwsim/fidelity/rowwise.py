@@ -78,8 +78,10 @@ def _parts(shelf: _Shelved, reading: Reading) -> Iterator[Part]:
         if column not in shelf.rows[0]:
             continue
         measured = reading.scale * _numbers(shelf.rows, column)
-        split_us = reading.split_us if counter is None else None
-        yield Part(shelf.chip, table, measured, measure, counter, groups=groups, split_us=split_us)
+        if counter is not None:
+            yield Part(shelf.chip, table, measured, measure, counter)
+            continue
+        yield Part(shelf.chip, table, measured, measure, groups=groups, split_us=reading.split_us)
 
 
 def _numbers(rows: Sequence[Row], column: str) -> FloatColumn:

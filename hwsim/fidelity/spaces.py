@@ -120,7 +120,7 @@ def _space(
     device: str,
     table_of: Callable[[pd.DataFrame], KernelTable],
 ) -> Iterator[Finding]:
-    """``median_ms`` against the chip as it is, ``min_ms`` against its clock before any throttling."""
+    """``median_ms`` against the chip as it is, ``min_ms`` against its unthrottled clock."""
     yield from skips
     try:
         chip = shelf.find(device)
@@ -145,11 +145,7 @@ def _boost(chip: Chip) -> Chip:
 
 
 def _failed(frame: pd.DataFrame) -> NDArray[np.int64]:
-    """Failures as measured.
-
-    A collection that does not tell compile from launch failures says ``failed``: then what static
-    shared memory cannot hold did not compile.
-    """
+    """Failures as measured; a collection that does not tell them apart says ``failed``."""
     failed = np.zeros(len(frame), dtype=np.int64)
     if "status" not in frame:
         return failed

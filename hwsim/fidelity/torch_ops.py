@@ -1,9 +1,9 @@
 """PyTorch's row-wise CUDA kernels as kernel tables, and what its dispatch adds to a timed call.
 
 Block sizes follow PyTorch 2.1: warp softmax up to 1024 columns, block softmax beyond (a power of
-two, at least half of ``columns / lanes``), vectorised layer norm with 128 threads a row, elementwise
-kernels of 128 threads with 512 elements.  Operations an element are counted from their sources, an
-exponential, division or square root as special.
+two, at least half of ``columns / lanes``), vectorised layer norm with 128 threads a row,
+elementwise kernels of 128 threads with 512 elements.  Operations an element are counted from their
+sources, an exponential, division or square root as special.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ the weights into shared memory.  ``batch_matmul`` is the same with axes of [bloc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from hwsim.table import KernelTable
 
-_F32 = 4
+_F32, _WARP, _VECTOR = 4, 32, 4
 Columns = dict[str, float]
 
 
@@ -86,6 +86,7 @@ def conv2d_nchw(
     whole = rows == shape.height and columns == shape.width
     run = (taps if whole else columns, shape.depth * shape.height * shape.width)
     axes = (f, y, x)
+    inputs = depth * _distinct(y, shape.stride[0], rows) * _distinct(x, shape.stride[1], columns)
     return KernelTable.of(
         "gpu_sm",
         **_common(axes, shape.batch, taps * steps, steps, unroll),
@@ -100,13 +101,29 @@ def conv2d_nchw(
         b_global_shared_unique_bytes=float(
             _F32 * shape.batch * shape.depth * shape.in_height * shape.in_width
         ),
-        **_read("a", f.mine * taps * steps, threads, x.thread * y.thread, 0, f.inner * taps),
-        **_read(
-            "b", y.mine * x.mine * taps * steps, threads, x.thread,
-            x.inner * shape.stride[1], y.inner * shape.stride[0] * patch_x,
-        ),
+        **_read("a", f.mine, steps, taps, threads, (x.thread * y.thread, 0, f.inner * taps)),
+        **_read("b", inputs, steps, 1, threads, _lanes(shape, y, x, patch_x)),
+        serial_loads=patch % threads > 0 or weights % threads > 0,
         **_written(axes, threads, out_x, shape.batch * shape.filters * out_y * out_x),
     )  # fmt: skip
+
+
+def _distinct(axis: Split, stride: int, taps: int) -> int:
+    """Input positions that a thread reads along one axis: unrolled taps share what overlaps."""
+    reach = (axis.inner - 1) * stride + taps
+    return axis.virtual * min(reach, axis.inner * taps)
+
+
+def _lanes(shape: Conv2d, y: Split, x: Split, patch_x: int) -> tuple[int, int, int]:
+    """How the lanes of a warp lie in the patch: run, step inside it, step between runs.
+
+    Threads of another filter read the same addresses: where a warp holds several of them its rows
+    are taken to lie side by side.
+    """
+    step = x.inner * shape.stride[1]
+    if x.thread * y.thread < _WARP:
+        return x.thread * y.thread, step, 0
+    return x.thread, step, y.inner * shape.stride[0] * patch_x
 
 
 def batch_matmul(
@@ -126,8 +143,8 @@ def batch_matmul(
         **_staged("b", x.tile * inner_k, threads, steps, inner_k, k),
         a_global_shared_unique_bytes=float(_F32 * batch * m * k),
         b_global_shared_unique_bytes=float(_F32 * batch * n * k),
-        **_read("a", y.mine * inner_k * steps, threads, x.thread, 0, y.inner * inner_k),
-        **_read("b", x.mine * inner_k * steps, threads, x.thread, x.inner * inner_k, 0),
+        **_read("a", y.mine, steps, inner_k, threads, (x.thread, 0, y.inner * inner_k)),
+        **_read("b", x.mine, steps, inner_k, threads, (x.thread, x.inner * inner_k, 0)),
         **_written((one, y, x), threads, n, batch * m * n),
     )  # fmt: skip
 
@@ -143,7 +160,7 @@ def _common(
         "vthreads": prod(a.virtual for a in axes), "acc_regs": mine, "k_steps": steps,
         "grid_m": axes[0].block, "grid_n": axes[1].block * axes[2].block, "grid_batch": batch,
         "reduce_length": taps, "reduce_inner": taps // steps, "barriers": 2 * steps,
-        "unroll": unroll, "serial_loads": 1, "shared_static": 1,
+        "unroll": unroll, "shared_static": 1,
     }  # fmt: skip
 
 
@@ -159,12 +176,19 @@ def _staged(operand: str, elements: int, threads: int, steps: int, run: int, pit
 
 
 def _read(
-    operand: str, count: int, threads: int, thread_run: int, stride1: int, stride2: int
+    operand: str, mine: int, steps: int, run: int, threads: int, lanes: tuple[int, int, int]
 ) -> Columns:
-    """Operands from shared memory, strides in elements."""
+    """Operands from shared memory: ``mine`` runs of ``run`` elements a thread and step.
+
+    The compiler joins loads along a run as far as its length keeps them aligned.  ``lanes``: how
+    many threads lie in a row, their distance, and that of rows, in elements.
+    """
     s = f"{operand}_shared_local"
+    width = gcd(run, _VECTOR)
+    thread_run, stride1, stride2 = lanes
     return {
-        f"{s}_count": count, f"{s}_bytes": float(_F32 * threads), f"{s}_thread_run": thread_run,
+        f"{s}_count": mine * (run // width) * steps, f"{s}_lanes": width,
+        f"{s}_bytes": float(_F32 * width * threads), f"{s}_thread_run": thread_run,
         f"{s}_stride1_bytes": float(_F32 * stride1), f"{s}_stride2_bytes": float(_F32 * stride2),
     }  # fmt: skip
 

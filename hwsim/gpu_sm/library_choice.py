@@ -26,6 +26,7 @@ TENSOR_TILES = (
     (256, 64, 128, 1), (128, 64, 128, 1), (64, 128, 128, 1), (64, 64, 128, 1),
 )  # fmt: skip
 SPLITS = (1, 2, 4, 8, 16, 32)
+_DP4A = np.array([4])  # MACs of one int8 instruction outside the tensor cores
 _LEAST_STEPS = 256  # reduction that a split leaves each of its parts, at least
 
 
@@ -61,6 +62,8 @@ def fastest_gemm(
                 *sizes[:3], tile_m, tile_n, threads, batch=sizes[3], slices=slices, split_k=split,
                 bits=bits, tensor_core=tensor, bias=bias, k_contiguous=k_contiguous,
             )  # fmt: skip
+            if bits == 8 and not tensor:
+                table = KernelTable(table.backend, table.n, {**table.columns, "intrin_k": _DP4A})
             tables.append(table)
             latencies.append(_latency_us(table, chip, sizes[2], split))
     chosen = np.argmin(latencies, axis=0)

@@ -12,6 +12,7 @@ class UsageError(ValueError):
 def user_errors() -> tuple[type[Exception], ...]:
     """The exception classes whose message is meant for the user."""
     from hwsim.chip import ChipError
+    from hwsim.fidelity import MeasuredError
     from pruner.rule import RuleError
     from traces import LogError
     from tuner.arms import ArmError
@@ -22,6 +23,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     return (
         UsageError,
         ChipError,
+        MeasuredError,
         RuleError,
         LogError,
         ArmError,
