@@ -9,13 +9,16 @@ first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tuner.search.space import IntMatrix, Pool, SketchSpace
 from tuner.search.strategy import Score, Seen
 
-GENERATIONS = 4
+GENERATIONS = 3
 POPULATION = 256
 ELITE = 32  # measured candidates that every population starts from
 SAMPLE = 2048  # random candidates that the model screens in each round; columns make them cheap
@@ -42,12 +45,13 @@ class Evolutionary:
         if score is None:
             pool = self._seen.random(n)
             return pool, self._rng.permutation(len(pool))
-        screened = self._seen.unclaimed(_unique(self._seen.draw(SAMPLE)))
-        bred = self._breed(n // 2, score, screened)
-        found = self._seen.claim(_best(self._seen.unclaimed(screened), score, n // 2 - 1))
-        explored = self._seen.random(n - len(bred) - len(found))
-        pool = Pool.concat([bred, found, explored])
-        return pool, self._interleave(score(pool), _origins(bred, found, explored))
+        screened = _scored(self._seen.unclaimed(_unique(self._seen.draw(SAMPLE))), score)
+        bred = self._claim(self._breed(score, screened), n // 2)
+        found = self._claim(screened, n // 2 - 1)
+        explored = _scored(self._seen.random(n - len(bred.pool) - len(found.pool)), score)
+        origins = _origins(bred.pool, found.pool, explored.pool)
+        chosen = _join([bred, found, explored])
+        return chosen.pool, self._interleave(chosen.scores, origins)
 
     def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
         """Keep the best measured candidates as parents."""
@@ -68,17 +72,22 @@ class Evolutionary:
         ]
         return np.concatenate([bred, found, other])[np.argsort(np.concatenate(places))]
 
-    def _breed(self, n: int, score: Score, screened: Pool) -> Pool:
-        """Up to ``n`` unclaimed candidates: the best that the generations came across."""
-        immigrants = _best(screened, score, POPULATION // 2)
-        population = Pool.concat([self._elite(), immigrants])
+    def _claim(self, candidates: _Scored, n: int) -> _Scored:
+        """The best ``n`` that nobody was offered yet; they are offered now."""
+        best = candidates.where(self._seen.are_new(candidates.pool)).best(n)
+        self._seen.claim(best.pool)
+        return best
+
+    def _breed(self, score: Score, screened: _Scored) -> _Scored:
+        """All that a few generations came across, from the elite and the best screened ones."""
+        elite = _scored(self._elite(), score)
+        population = _join([elite, screened.best(POPULATION // 2)])
         met = [population]
         for _ in range(GENERATIONS):
-            children = self._children(population)
-            population = _best(Pool.concat([population, children]), score, POPULATION // 2)
+            children = _scored(_unique(self._children(population.pool)), score)
+            population = _join([population, children]).best(POPULATION // 2)
             met.append(children)
-        fresh = self._seen.unclaimed(_unique(Pool.concat(met)))
-        return self._seen.claim(_best(fresh, score, n))
+        return _join(met).unique()
 
     def _elite(self) -> Pool:
         rows: list[list[IntMatrix]] = [[] for _ in self._spaces]
@@ -117,10 +126,41 @@ def _origins(*pools: Pool) -> NDArray[np.int64]:
     return np.concatenate(parts)
 
 
-def _best(pool: Pool, score: Score, n: int) -> Pool:
-    mask = np.zeros(len(pool), dtype=bool)
-    mask[_distinct_first(score(pool))[:n]] = True
-    return pool.take(mask)
+@dataclass(frozen=True)
+class _Scored:
+    """Candidates and their predicted latencies, in the flat order of the pool."""
+
+    pool: Pool
+    scores: Scores
+
+    def where(self, mask: NDArray[np.bool_]) -> _Scored:
+        return _Scored(self.pool.take(mask), self.scores[mask])
+
+    def best(self, n: int) -> _Scored:
+        """The best ``n``, in the pool's order; repeated scores last."""
+        mask = np.zeros(len(self.scores), dtype=bool)
+        mask[_distinct_first(self.scores)[:n]] = True
+        return self.where(mask)
+
+    def unique(self) -> _Scored:
+        """Each candidate once."""
+        keys = self.pool.identities()
+        first = {key: i for i, key in reversed(list(enumerate(keys)))}
+        mask = np.zeros(len(keys), dtype=bool)
+        mask[list(first.values())] = True
+        return self.where(mask)
+
+
+def _scored(pool: Pool, score: Score) -> _Scored:
+    return _Scored(pool, score(pool))
+
+
+def _join(parts: Sequence[_Scored]) -> _Scored:
+    """Concatenate; the flat order groups by sketch, and the scores follow it."""
+    pools = [p.pool for p in parts]
+    scores = np.concatenate([p.scores for p in parts])
+    sketch = np.concatenate([p.sketches() for p in pools])
+    return _Scored(Pool.concat(pools), scores[np.argsort(sketch, kind="stable")])
 
 
 def _distinct_first(scores: Scores) -> Order:

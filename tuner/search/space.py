@@ -123,6 +123,10 @@ class Pool:
         """A hashable identity of each candidate, in order."""
         return [(s, row.tobytes()) for s, m in enumerate(self.matrices) for row in m]
 
+    def sketches(self) -> NDArray[np.int64]:
+        """The sketch of each candidate, in order."""
+        return np.repeat(np.arange(len(self.matrices)), [len(m) for m in self.matrices])
+
     def locate(self, index: int) -> tuple[int, IntMatrix]:
         """``(sketch, decision row)`` of a flat index."""
         for s, m in enumerate(self.matrices):

@@ -51,9 +51,13 @@ class Seen:
             self._keys.add(key)
         return pool.take(mask)
 
+    def are_new(self, pool: Pool) -> NDArray[np.bool_]:
+        """Which candidates of ``pool`` are not claimed yet."""
+        return np.array([key not in self._keys for key in pool.identities()], dtype=bool)
+
     def unclaimed(self, pool: Pool) -> Pool:
         """The candidates of ``pool`` not claimed yet."""
-        return pool.take(np.array([key not in self._keys for key in pool.identities()], dtype=bool))
+        return pool.take(self.are_new(pool))
 
     def random(self, n: int) -> Pool:
         """Claim up to ``n`` random candidates, the sketches with equal chances.
