@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from hwsim.ascend_cube.vector_tiles import VectorTiling, elementwise_table
 from hwsim.table import KernelTable
 
@@ -28,8 +30,8 @@ def nd2nz_case(row: _Row) -> KernelTable | None:
         int(row["num_aiv"]), tile_rows * tile_columns, buffers=2, run_elements=tile_columns
     )
     table = elementwise_table(rows * columns, "float16", tiling)
-    out_run = float(tile_rows * _FRACTAL_BYTES)
-    return KernelTable(table.backend, len(table), {**table.columns, "c_ub_gm_run_bytes": [out_run]})
+    out_run = np.array([float(tile_rows * _FRACTAL_BYTES)])
+    return KernelTable(table.backend, len(table), {**table.columns, "c_ub_gm_run_bytes": out_run})
 
 
 def data_copy_case(row: _Row) -> KernelTable | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from hwsim.ascend_cube import published
 from hwsim.ascend_cube.published_copies import data_copy_case, nd2nz_case
@@ -14,8 +14,12 @@ from hwsim.fidelity.rowwise import Reading, Row, read_rows
 from hwsim.fidelity.shelf import Shelf
 from hwsim.table import KernelTable
 
+Measured = Mapping[str, tuple[str, str | None]]  # measure -> column, counter
 _PIPES = ("mac", "mte1", "mte2", "mte3", "vec", "scalar")  # means over cores on both sides
-_TASK = {"latency": ("task_us", None)} | {f"{p}_us": (f"{p}_us", f"{p}_us") for p in _PIPES}
+_TASK: Measured = {
+    "latency": ("task_us", None),
+    **{f"{pipe}_us": (f"{pipe}_us", f"{pipe}_us") for pipe in _PIPES},
+}
 _TASK_NAMES = ("task_us", "total_us", "time_us", "median_us")
 _NO_TILING = "the row gives no tiling, or a mode that kernel tables do not describe"
 
@@ -27,8 +31,7 @@ def tiling(source: Source, shelf: Shelf) -> Iterator[Finding]:
 
 def guide(source: Source, shelf: Shelf) -> Iterator[Finding]:
     """``matmul_guide_cases_a2``: core times, without the launch."""
-    core = {"core_us": ("aic_time_us", "core_us")}
-    yield from _read(source, shelf, published.guide_case, core)
+    yield from _read(source, shelf, published.guide_case, {"core_us": ("aic_time_us", "core_us")})
 
 
 def catlass(source: Source, shelf: Shelf) -> Iterator[Finding]:
@@ -73,7 +76,7 @@ def _read(
     source: Source,
     shelf: Shelf,
     case: Callable[[Row], KernelTable | None],
-    measured: dict[str, tuple[str, str | None]],
+    measured: Measured,
     shape: tuple[str, ...] = (),
 ) -> Iterator[Finding]:
     """``shape``: the columns in which schedules of one problem agree."""

@@ -107,8 +107,8 @@ def dedispersion_space(source: Source, shelf: Shelf) -> Iterator[Finding]:
     frame, skips = complete(source.frame, _BLOCK, device)
 
     def table(f: pd.DataFrame) -> KernelTable:
-        strided = (integers(f, "tile_stride_x"), integers(f, "tile_stride_y"))
-        return dedispersion(*(integers(f, c) for c in _BLOCK), strided)
+        block = [integers(f, c) for c in _BLOCK]
+        return dedispersion(*block[:4], strided_x=integers(f, "tile_stride_x"))
 
     yield from _space(frame, skips, shelf, device, table)
 

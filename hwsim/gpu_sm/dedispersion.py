@@ -23,17 +23,18 @@ def dedispersion(
     block_y: ArrayLike,
     tile_x: ArrayLike,
     tile_y: ArrayLike,
-    strided: tuple[ArrayLike, ArrayLike] = (0, 0),
+    *,
+    strided_x: ArrayLike = 0,
 ) -> KernelTable:
     """Table of ``n`` kernels; x runs along samples, y along trials.
 
-    A thread makes ``tile_x * tile_y`` outputs, neighbours of each other or, where ``strided`` (x,
-    y), a block apart.
+    A thread makes ``tile_x * tile_y`` outputs; along x they are neighbours or, where ``strided_x``,
+    a block apart.  Along y it makes no difference: neighbouring trials read nearly the same bytes.
     """
     bx, by, tx, ty, sx = (
         np.asarray(a, np.int64)
         for a in np.broadcast_arrays(
-            *(np.atleast_1d(a) for a in (block_x, block_y, tile_x, tile_y, strided[0]))
+            *(np.atleast_1d(a) for a in (block_x, block_y, tile_x, tile_y, strided_x))
         )
     )
     grid_x, grid_y = -(-SAMPLES // (bx * tx)), -(-TRIALS // (by * ty))

@@ -52,22 +52,22 @@ def fastest_gemm(
     if not isinstance(chip, GpuChip):
         raise ValueError(f"chip {chip.name!r}: expected a GPU")
     tensor = tensor_core if tensor_core is not None else bits <= 16 and bool(chip.tensor_macs_sm)
-    sizes = [
+    m_, n_, k_, batch_ = (
         np.asarray(a, np.int64) for a in np.broadcast_arrays(*map(np.atleast_1d, (m, n, k, batch)))
-    ]
+    )
     tables, latencies = [], []
     for tile_m, tile_n, threads, slices in TENSOR_TILES if tensor else SIMT_TILES:
         for split in SPLITS:
             table = library_gemm(
-                *sizes[:3], tile_m, tile_n, threads, batch=sizes[3], slices=slices, split_k=split,
+                m_, n_, k_, tile_m, tile_n, threads, batch=batch_, slices=slices, split_k=split,
                 bits=bits, tensor_core=tensor, bias=bias, k_contiguous=k_contiguous,
             )  # fmt: skip
             if bits == 8 and not tensor:
                 table = KernelTable(table.backend, table.n, {**table.columns, "intrin_k": _DP4A})
             tables.append(table)
-            latencies.append(_latency_us(table, chip, sizes[2], split))
+            latencies.append(_latency_us(table, chip, k_, split))
     chosen = np.argmin(latencies, axis=0)
-    rows = len(sizes[0])
+    rows = len(m_)
     return KernelTable.concat(tables).take_candidates(chosen * rows + np.arange(rows))
 
 
