@@ -22,7 +22,6 @@ from tuner.decode import decisions_of
 from tuner.nest import Nest
 from tuner.workloads import Workload
 
-
 CHECKED = 16  # random candidates that the columns road is held to the TIR road on
 
 
@@ -86,7 +85,7 @@ class Sketch:
         return out
 
     def unrank(self, ranks: NDArray[np.int64]) -> IntMatrix:
-        """Decision vectors number ``ranks`` ``(n,)`` of ``0 .. size - 1``, last decision fastest."""
+        """Decision vectors number ``ranks`` of ``0 .. size - 1``, the last decision fastest."""
         out = np.empty((len(ranks), self.width), dtype=np.int64)
         rest = np.asarray(ranks)
         for d in reversed(self.decisions):
@@ -144,7 +143,7 @@ class Sketch:
 
     @property
     def road(self) -> Literal["columns", "tir"]:
-        """How :meth:`kernels` works: over whole columns, or by replaying one candidate at a time."""
+        """How :meth:`kernels` works: over whole columns, or by replaying every candidate."""
         return "columns" if isinstance(self._columns, ColumnRoad) else "tir"
 
     @property
@@ -175,11 +174,11 @@ class Sketch:
         tvm.s_tir.ScheduleError
             On the ``tir`` road: TVM cannot replay a candidate.
         """
-        if isinstance(self._columns, ColumnRoad):
-            return self._columns.kernels(matrix)
         backend = self.chip.backend
         if not len(matrix):
             return KernelTable(backend, 0)
+        if isinstance(self._columns, ColumnRoad):
+            return self._columns.kernels(matrix)
         rows = (tir.kernels(self.replay(row), self.workload, backend) for row in matrix)
         return KernelTable.concat(list(rows))
 
