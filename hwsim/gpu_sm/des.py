@@ -24,9 +24,10 @@ from hwsim.result import Failure, first_exceeded
 from hwsim.table import KernelTable
 from hwsim.timeline import Level, Span
 
-FULL_STEPS = 64  # blocks times steps of an SM that are simulated whole
+FULL_STEPS = 3000  # steps of all workers of an SM that are simulated whole
 EXTRAPOLATION_BOUND = 0.05
-_STEPS = (6, 12)  # of the shortened blocks
+_STEPS = (10, 20)  # of the shortened blocks
+_ROUNDS = 10  # of resident blocks that are simulated whole
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def simulate_one(
         program = program_of(costs, times_of(costs, chip), chip, int(one["pipeline_stages"][0]))
     if not program.finite:
         return DesResult(np.inf, Failure.timeout)
-    whole = program.blocks * program.steps <= full_steps
+    whole = program.blocks * program.workers * program.steps * program.chunks <= full_steps
     run = (
         _run(program, chip, timeline, detect=False)
         if whole
@@ -116,15 +117,15 @@ def _levels(sm: Sm, us: float) -> tuple[Level, ...]:
 
 def _continued(program: Program, chip: GpuChip, timeline: bool) -> _Run:
     """Blocks until they repeat themselves, and steps at two lengths, continued linearly."""
+    detect = program.blocks > _ROUNDS * program.resident
     if program.steps <= _STEPS[1]:
-        return _run(program, chip, timeline, detect=True)
-    short, longer = (
-        _run(program.shortened(steps), chip, timeline, detect=True) for steps in _STEPS
-    )
+        return _run(program, chip, timeline, detect)
+    short, longer = (_run(program.shortened(s), chip, timeline, detect) for s in _STEPS)
     scale = (program.steps - _STEPS[0]) / (_STEPS[1] - _STEPS[0])
 
     def extend(low: float, high: float) -> float:
         return low + scale * (high - low)
 
     busy = {unit: extend(short.busy[unit], longer.busy[unit]) for unit in short.busy}
-    return replace(short, clk=extend(short.clk, longer.clk), busy=busy)
+    clk = max(extend(short.clk, longer.clk), program.blocks * program.busiest_clk)
+    return replace(short, clk=clk, busy=busy)

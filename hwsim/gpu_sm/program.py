@@ -71,6 +71,13 @@ class Program:
         step, end = self.stage.plus(self.main).scaled(self.steps), self.epilogue
         return step.plus(end).scaled(self.blocks * self.workers)
 
+    @property
+    def busiest_clk(self) -> float:
+        """Clocks of one block on the unit that it keeps busiest."""
+        total = self.total
+        per_sm = max(total.pipe / SUB_PARTITIONS, total.lsu, total.l2, total.dram)
+        return per_sm / self.blocks
+
     def shortened(self, steps: int) -> Program:
         """The same with fewer steps a block."""
         return replace(self, steps=steps)
