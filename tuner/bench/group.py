@@ -15,6 +15,7 @@ from pruner.rulesets import rule_set
 from pruner.trial import TrialStage
 from tuner.arms import ARMS
 from tuner.bench import metrics
+from tuner.bench.cost import pruning_cost
 from tuner.bench.history import History, load
 from tuner.bench.plan import CONTROL, Group, Plan
 from tuner.bench.reference import Reference, build, kept_by_rules, node_validity, truth
@@ -35,6 +36,7 @@ class GroupResult:
     cells: list[dict[str, Any]] = field(default_factory=list)
     curves: list[dict[str, Any]] = field(default_factory=list)
     timings: list[dict[str, Any]] = field(default_factory=list)
+    cost: dict[str, Any] = field(default_factory=dict)
     complete: bool = True
 
 
@@ -110,6 +112,9 @@ class _Cells:
         return build(self.problem, list(self.pools.values()), SAMPLE, self.plan.seed)
 
     def fill(self, result: GroupResult) -> None:
+        rules = rule_set(self.plan.rules, self.plan.rule_files)
+        names = {"chip": self.problem.chip.name, "workload": self.problem.workload.name}
+        result.cost = names | pruning_cost(self.problem, rules, self.reference)
         static = {arm: self._static(arm) for arm in self.plan.arms}
         for strategy in self.plan.strategies:
             for arm in self.plan.arms:
