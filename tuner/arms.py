@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ ARMS = {
 
 
 class ArmError(ValueError):
-    """An arm that does not exist; the message is one line for the user."""
+    """An arm that does not exist or cannot run here; the message is one line for the user."""
 
 
 def arms_named(text: str) -> list[Arm]:
@@ -45,4 +46,15 @@ def arms_named(text: str) -> list[Arm]:
             raise ArmError(f"arm {name!r}: expected one of {', '.join(ARMS)}")
     if not names:
         raise ArmError("no arm given, expected a list such as none,two-stage")
-    return [ARMS[name] for name in names]
+    found = [ARMS[name] for name in names]
+    for arm in found:
+        check_installed(arm)
+    return found
+
+
+def check_installed(arm: Arm) -> None:
+    """``ArmError`` where the arm needs an extra that is not installed."""
+    if arm.tvm and find_spec("xgboost") is None:
+        raise ArmError(
+            f"arm {arm.name} needs the extra tvm-search: pip install 'prunelab[tvm-search]'"
+        )

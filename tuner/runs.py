@@ -20,12 +20,14 @@ from pruner.task import Decision
 from pruner.task_stage import TaskResult, TaskStage
 from pruner.trial import TrialStage
 from traces import Header, LogWriter, Note, TaskPrune, TaskSummary
-from tuner.arms import ARMS, Arm
+from tuner.arms import ARMS, Arm, check_installed
 from tuner.describe import describe
-from tuner.loop import Budget, Loop, Progress, Tally
+from tuner.journal import Journal, Progress, Tally
+from tuner.loop import Budget, Loop
 from tuner.measure import SimBackend
 from tuner.problem import Problem
 from tuner.search import STRATEGIES, Choice, SketchSpace
+from tuner.tvm_arm import TvmSearch
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,12 @@ def execute(
 
     Raises
     ------
-    LogError, RuleError
-        The log cannot be written or is another run's; a rule file is refused.
+    LogError, RuleError, ArmError
+        The log cannot be written or is another run's; a rule file is refused; the arm needs what
+        is not installed.
     """
     arm = ARMS[spec.arm]
+    check_installed(arm)
     rules = rule_set(spec.rules, spec.rule_files)
     with LogWriter(path, header(problem, spec, rules), resume=resume) as log:
         kept = task_stage(problem, rules) if arm.task else None
@@ -126,15 +130,18 @@ def execute(
             seed=spec.seed,
             memory=shared.outcomes if shared else None,
         )
+        journal = Journal(log, problem.chip.bench, progress)
+        budget = Budget(spec.trials, spec.batch)
+        if arm.tvm:
+            return TvmSearch(problem, backend, journal, budget, spec.seed, stopped).run()
         loop = Loop(
             problem=problem,
             strategy=STRATEGIES[spec.strategy](search_spaces(problem, kept), spec.seed),
             stage=_trial_stage(problem, arm, rules, spec.seed),
             backend=backend,
-            log=log,
-            budget=Budget(spec.trials, spec.batch),
+            journal=journal,
+            budget=budget,
             seed=spec.seed,
-            progress=progress,
             stopped=stopped,
         )
         return loop.run()

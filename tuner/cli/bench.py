@@ -83,8 +83,10 @@ def check_plan(plan: Plan) -> None:
     """Everything that a user can have got wrong is found before anything runs."""
     from hwsim.chips import load_chip
     from pruner.rulesets import rule_set
+    from tuner.arms import arms_named
     from tuner.workloads import resolve
 
+    arms_named(",".join(plan.arms))
     names: dict[str, str] = {}
     for given in plan.chips:
         name = load_chip(given).name

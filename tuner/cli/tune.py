@@ -21,7 +21,7 @@ from tuner.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tuner.loop import Tally
+    from tuner.journal import Tally
 
 
 def register(app: typer.Typer) -> None:

@@ -23,8 +23,10 @@ def nest(sch: Any, workload: Workload) -> Nest:
     return nest_of(sch, workload.flops, _macs(workload))
 
 
-def kernels(sch: Any, workload: Workload, backend: str) -> KernelTable:
+def kernels(sch: Any, workload: Workload | None, backend: str) -> KernelTable:
     """The kernel table of one scheduled candidate, a row for each launched kernel.
+
+    Without a ``workload`` all executed operations count as useful ones.
 
     Raises
     ------
@@ -33,7 +35,13 @@ def kernels(sch: Any, workload: Workload, backend: str) -> KernelTable:
     ValueError
         Unknown backend.
     """
-    return kernel_table(nest(sch, workload), backend)
+    if workload is not None:
+        return kernel_table(nest(sch, workload), backend)
+    table = kernel_table(nest_of(sch, 0.0), backend)
+    executed = 2 * table["macs"] + table["alu_ops"] + table["special_ops"]
+    columns = {name: table[name] for name in table}
+    useful = {"flops": executed, "macs_useful": table["macs"]}
+    return KernelTable(backend, len(table), {**columns, **useful})
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,121 @@
+"""What every search does alike: trials into the log, counts, the best so far, the virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from hwsim.chip import BenchCost
+from hwsim.farm import Farm
+from traces import End, LogWriter, Measurement, Note, Trial
+from tuner.decisions import IntColumn
+
+
+class Progress(Protocol):
+    """Told after every round how a run stands."""
+
+    def __call__(self, measured: int, pruned: int, failed: int, best_us: float) -> None:
+        """Counts so far and the best measured mean latency (``inf``: none)."""
+        ...
+
+
+@dataclass
+class Tally:
+    """How a run stands."""
+
+    trials: int = 0
+    measured: int = 0
+    pruned: int = 0
+    failed: int = 0
+    virtual_s: float = 0.0
+    best_us: float = float("inf")
+    best: tuple[str, int, IntColumn] | None = None
+
+
+@dataclass
+class Journal:
+    """Writes a run's log and keeps its tally.
+
+    A round is: :meth:`charge` what it measured, :meth:`trial` for each of its candidates,
+    :meth:`close_round`.
+    """
+
+    log: LogWriter
+    bench: BenchCost
+    progress: Progress | None = None
+    tally: Tally = field(default_factory=Tally)
+    round: int = 0
+
+    def charge(self, measured: Sequence[Measurement]) -> None:
+        """Advance the virtual clock by what a batch takes on the farm."""
+        compile_s = np.array([m.compile_s for m in measured])
+        run_s = np.array([m.run_s for m in measured])
+        self.tally.virtual_s += Farm(self.bench).batch_seconds(compile_s, run_s)
+
+    def trial(
+        self,
+        candidate: str,
+        sketch: int,
+        row: IntColumn,
+        verdict: Any = None,
+        measurement: Measurement | None = None,
+    ) -> None:
+        """Log one candidate: measured, or skipped with a verdict."""
+        self._count(candidate, sketch, row, measurement)
+        self.log.write(
+            Trial(
+                index=self.tally.trials,
+                round=self.round,
+                candidate=candidate,
+                sketch=sketch,
+                decisions=[int(v) for v in row],
+                verdict=verdict,
+                measurement=measurement,
+                virtual_s=round(self.tally.virtual_s, 6),
+            )
+        )
+        self.tally.trials += 1
+
+    def _count(
+        self, candidate: str, sketch: int, row: IntColumn, measurement: Measurement | None
+    ) -> None:
+        tally = self.tally
+        if measurement is None:
+            tally.pruned += 1
+            return
+        tally.measured += 1
+        tally.failed += measurement.failure is not None
+        if measurement.mean_us < tally.best_us:
+            tally.best_us = measurement.mean_us
+            tally.best = (candidate, sketch, row)
+
+    def close_round(self) -> None:
+        """Hand the round to the operating system and tell the progress."""
+        self.log.flush()
+        self.round += 1
+        if self.progress:
+            tally = self.tally
+            self.progress(tally.measured, tally.pruned, tally.failed, tally.best_us)
+
+    def note(self, text: str) -> None:
+        """Log something that a user should know."""
+        self.log.write(Note(round=self.round, text=text))
+
+    def end(self, reason: str) -> None:
+        """Log the last line of a finished run."""
+        tally = self.tally
+        self.log.write(
+            End(
+                measured=tally.measured,
+                pruned=tally.pruned,
+                failed=tally.failed,
+                best_us=tally.best_us if tally.best else None,
+                best_candidate=tally.best[0] if tally.best else None,
+                virtual_s=round(tally.virtual_s, 6),
+                reason=reason,
+            )
+        )
+        self.log.flush()
