@@ -8,7 +8,7 @@ from typing import Any
 import click
 import typer
 
-from tuner.cli import bench, chips, doctor, explain, fidelity, rules, tune
+from tuner.cli import bench, chips, doctor, explain, fidelity, rules, simulate, tune
 from tuner.cli.errors import USAGE, user_errors
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-for module in (bench, tune, explain, fidelity, chips, rules, doctor):
+for module in (bench, tune, explain, simulate, fidelity, chips, rules, doctor):
     module.register(app)
 
 

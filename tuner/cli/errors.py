@@ -11,6 +11,7 @@ class UsageError(ValueError):
 
 def user_errors() -> tuple[type[Exception], ...]:
     """The exception classes whose message is meant for the user."""
+    from hwsim.by_hand import ParameterError
     from hwsim.chip import ChipError
     from hwsim.fidelity import MeasuredError
     from pruner.rule import RuleError
@@ -23,6 +24,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     return (
         UsageError,
         ChipError,
+        ParameterError,
         MeasuredError,
         RuleError,
         LogError,

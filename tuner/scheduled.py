@@ -1,0 +1,99 @@
+"""Kernel tables of given schedules: a candidate of a log, or a MetaSchedule trace in a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tvm.s_tir import Schedule, Trace
+
+from hwsim.chip import Chip
+from hwsim.chips import load_chip
+from hwsim.table import KernelTable
+from traces import LogError
+from tuner import spaces, tir
+from tuner.logged import logged
+from tuner.workloads import Workload, resolve
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """The kernels of one schedule on its chip; ``decisions`` by name where they are known."""
+
+    title: str
+    chip: Chip
+    table: KernelTable
+    decisions: dict[str, int]
+
+
+def of_run(log: Path, candidate: str | None, chip_file: str | None) -> Scheduled:
+    """A candidate of a log, by default the best; the table is the one that was measured.
+
+    Raises
+    ------
+    LogError
+        As :func:`tuner.logged.logged`, or a candidate that TVM refuses.
+    """
+    found = logged(log, candidate, chip_file)
+    row = np.array(found.trial.decisions, dtype=np.int64)
+    lowered = found.problem.lower(found.trial.sketch, row)
+    if lowered.schedule is None:
+        raise LogError(
+            f"{log}: TVM refuses candidate {found.trial.candidate} ({lowered.rejected_by}),"
+            " so that it has no kernel"
+        )
+    problem = found.problem
+    title = f"{problem.workload.name}, candidate {found.trial.candidate}"
+    table = tir.kernels(lowered.schedule, problem.workload, problem.chip.backend)
+    return Scheduled(title, problem.chip, table, found.decisions)
+
+
+def of_trace(path: Path, workload: str | None, chip: str | None) -> Scheduled:
+    """A trace as ``Trace.as_json`` gives it, or a ``best.json`` with workload, chip and trace.
+
+    Raises
+    ------
+    LogError
+        No such file, no trace in it, a trace of another workload, or no workload or chip.
+    """
+    trace, named = _trace(path)
+    workload, chip = workload or named.get("workload"), chip or named.get("chip")
+    if not workload or not chip:
+        raise LogError(f"{path}: names no workload and chip; give them with --workload and --chip")
+    program, on = resolve(workload), load_chip(chip)
+    sch = _applied(path, trace, program, on)
+    table = tir.kernels(sch, program, on.backend)
+    return Scheduled(f"{program.name}, trace {path.name}", on, table, {})
+
+
+def _trace(path: Path) -> tuple[Any, dict[str, str]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LogError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise LogError(f"{path}: not JSON: {error}") from None
+    if isinstance(content, dict) and "trace" in content:
+        return content["trace"], content
+    if isinstance(content, list):
+        return content, {}
+    raise LogError(f"{path}: expected a trace [instructions, decisions] or a best.json")
+
+
+def _applied(path: Path, trace: Any, workload: Workload, chip: Chip) -> Any:
+    """The schedule after the trace; its postprocessing where the trace has none yet."""
+    sch = Schedule(workload.prim_func())
+    try:
+        Trace.apply_json_to_schedule(trace, sch)
+        if not any(inst.kind.name == "EnterPostproc" for inst in sch.trace.insts):
+            sch.enter_postproc()
+            for postproc in spaces.postprocs(chip):
+                if not postproc.apply(sch):
+                    raise LogError(f"{path}: TVM refuses the trace ({type(postproc).__name__})")
+    except (RuntimeError, TypeError, AttributeError, KeyError) as error:
+        line = str(error).strip().splitlines()[-1]
+        raise LogError(f"{path}: not a trace of {workload.name}: {line}") from None
+    return sch
