@@ -74,21 +74,32 @@ def width_of(rows: Rows, stream: str) -> Floats:
     return np.maximum(rows[f"{stream}_lanes"] * rows[f"{stream}_elem_bytes"], 1)
 
 
+def requests_of(rows: Rows, stream: str, access: Access, warps: Floats) -> Floats:
+    """Warp-wide access instructions of one block; warps with no live lane issue none."""
+    full = width_of(rows, stream) * np.maximum(rows["threads"], 1)
+    moved = rows[f"{stream}_bytes"]
+    live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
+    live = live * rows["work_share"]
+    return np.asarray(rows[f"{stream}_count"] * access.split * warps * live)
+
+
 def pattern(width: Floats, run: Floats, step1: Floats, step2: Floats, threads: Floats) -> Access:
     """Evaluate accesses by width in bytes, thread run, the two strides and the block's threads."""
     some = np.minimum(threads, WARP * _PHASES)
     columns = (np.minimum(width, WIDEST_BYTES), run, step1, step2, some)
-    keys = [np.minimum(column, _FAR).astype(np.int64) for column in columns]
-    index, first = _distinct(keys)
-    values = _evaluate(np.stack([key[first] for key in keys], axis=1))
+    index, first = _distinct(columns)
+    keys = [np.minimum(column[first], _FAR).astype(np.int64) for column in columns]
+    values = _evaluate(np.stack(keys, axis=1))
     return Access(np.ceil(width / WIDEST_BYTES), values, index)
 
 
-def _distinct(keys: list[Ints]) -> tuple[Ints, Ints]:
+def _distinct(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:
     """Row -> pattern number, and a row of each pattern, told apart by a 64-bit hash."""
-    code = keys[0].astype(np.uint64)
-    for key in keys[1:]:
-        code = code * _HASH + key.astype(np.uint64)
+    code = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        bits = column.view(np.uint64)
+        code *= _HASH
+        code ^= bits ^ (bits >> np.uint64(32))
     index, values = pd.factorize(code)
     first = np.empty(len(values), dtype=np.int64)
     first[index] = np.arange(len(index))

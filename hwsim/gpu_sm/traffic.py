@@ -18,7 +18,6 @@ from hwsim.gpu_sm.access import Access
 from hwsim.gpu_sm.chip import LINE_BYTES, SECTOR_BYTES, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
 from hwsim.gpu_sm.rows import Rows
-from hwsim.gpu_sm.work import requests_of
 
 Floats = NDArray[np.float64]
 
@@ -69,33 +68,35 @@ class Traffic:
 
 
 def traffic_of(
-    rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
+    rows: Rows,
+    chip: GpuChip,
+    occupancy: Occupancy,
+    access: Mapping[str, Access],
+    requests: Mapping[str, Floats],
 ) -> Traffic:
-    """Traffic of every row; ``access`` holds the streams that occur in the table."""
+    """Traffic of every row; ``access`` and ``requests`` hold the streams that occur."""
     blocks = np.maximum(rows["blocks"], 1)
     fit = _l1_fit(rows, chip, occupancy, access)
     cold = 1 - _warm(rows, chip)
     sums = {name: np.zeros(rows.n) for name in Traffic.__dataclass_fields__}
     asked, found = np.zeros(rows.n), np.zeros(rows.n)
     for stream in (s for s in LOADS if s in access):
-        requests = requests_of(rows, stream, access[stream], occupancy.warps)
-        sectors = requests * access[stream].sectors
+        sectors = requests[stream] * access[stream].sectors
         distinct = np.minimum(_block_bytes(rows, stream) / SECTOR_BYTES, sectors)
         missed = distinct + (sectors - distinct) * (1 - fit)
         kind = "stage" if stream.endswith("_global_shared") else "direct"
         if kind == "stage":  # what misses anyway costs its tag look-ups
-            sums["stage_tags"] += requests * access[stream].lines
+            sums["stage_tags"] += requests[stream] * access[stream].lines
         else:  # hits pass the banks like shared memory
-            sums["l1_passes"] += requests * access[stream].global_wavefronts
+            sums["l1_passes"] += requests[stream] * access[stream].global_wavefronts
             asked += sectors
             found += sectors - missed
         sums[f"l2_{kind}_bytes"] += missed * blocks * SECTOR_BYTES
         reads = _dram_read(rows, chip, occupancy, stream, missed * SECTOR_BYTES)
         sums[f"dram_{kind}_bytes"] += reads * cold
     for stream in (s for s in STORES if s in access):
-        requests = requests_of(rows, stream, access[stream], occupancy.warps)
-        sums["store_tags"] += requests * access[stream].lines
-        sums["l2_write_bytes"] += requests * access[stream].sectors * blocks * SECTOR_BYTES
+        sums["store_tags"] += requests[stream] * access[stream].lines
+        sums["l2_write_bytes"] += requests[stream] * access[stream].sectors * blocks * SECTOR_BYTES
         sums["dram_write_bytes"] += rows[f"{stream}_unique_bytes"] * cold
     sums["l1_hit"] = found / np.maximum(asked, 1)
     return Traffic(**sums)

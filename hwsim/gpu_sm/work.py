@@ -47,17 +47,14 @@ class Work:
         return np.asarray(self.fma + self.mma + self.integer + self.special + self.memory)
 
 
-def requests_of(rows: Rows, stream: str, access: Access, warps: Floats) -> Floats:
-    """Warp-wide access instructions of one block; warps with no live lane issue none."""
-    full = width_of(rows, stream) * np.maximum(rows["threads"], 1)
-    moved = rows[f"{stream}_bytes"]
-    live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
-    live = live * rows["work_share"]
-    return np.asarray(rows[f"{stream}_count"] * access.split * warps * live)
-
-
-def work_of(rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]) -> Work:
-    """Instruction counts of every row; ``access`` holds the streams that occur."""
+def work_of(
+    rows: Rows,
+    chip: GpuChip,
+    occupancy: Occupancy,
+    access: Mapping[str, Access],
+    requests: Mapping[str, Floats],
+) -> Work:
+    """Instruction counts of every row; ``access`` and ``requests`` hold the streams that occur."""
     warps, blocks = occupancy.warps, np.maximum(rows["blocks"], 1)
     tensor = rows["tensor_core"] > 0
     macs = rows["macs"] / blocks
@@ -66,7 +63,6 @@ def work_of(rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str
     mma = np.where(tensor, macs / MMA_MACS, 0)
     iterations = thread_macs / acc + mma / warps / np.maximum(acc / _MMA_REGISTERS, 1)
     dot = np.where(rows["intrin_k"] > 1, rows["intrin_k"], 1)  # dp4a does 4 MACs at once
-    requests = {s: requests_of(rows, s, a, warps) for s, a in access.items()}
     zero = np.zeros(rows.n)
     staged = sum((r for s, r in requests.items() if s.endswith("_global_shared")), zero)
     spill = 2 * occupancy.spill_registers * iterations * warps
