@@ -180,6 +180,16 @@ def equal(a: Expr, b: Expr) -> Expr:
     return ONE if a == b else _binary("equal", a, b)
 
 
+def both(*conditions: Expr) -> Expr:
+    """1 where all conditions are 1, else 0; unlike a product it shares its first part."""
+    out = ONE
+    for c in conditions:
+        if ZERO in (out, c):
+            return ZERO
+        out = c if out == ONE else out if c in (ONE, out) else Expr("both", (out, c))
+    return out
+
+
 def negated(a: Expr) -> Expr:
     """1 where ``a`` is 0 and 0 where it is 1."""
     return add(ONE, mul(const(-1), a))
@@ -208,6 +218,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "mod": lambda a, b: a % b,
     "min": np.minimum,
     "max": np.maximum,
+    "both": np.multiply,
     "less": lambda a, b: np.less(a, b).astype(np.int64),
     "equal": lambda a, b: np.equal(a, b).astype(np.int64),
     "divisor_or_one": _divisor_or_one,
@@ -228,7 +239,7 @@ def upper(e: Expr) -> int | None:
     if e.op == "add":
         parts = [upper(a) for a in e.args[1:]]
         return None if None in parts else int(e.args[0]) + sum(p for p in parts if p is not None)
-    if e.op in ("less", "equal"):
+    if e.op in ("less", "equal", "both"):
         return 1
     if e.op in ("min", "max"):
         known = [u for a in e.args if (u := upper(a)) is not None]
@@ -265,6 +276,7 @@ class Evaluator:
         self._n = len(matrix)
         self._known: dict[Expr, Any] = {}
         self._full: dict[Expr, IntColumn] = {}
+        self._products: dict[tuple[Expr, ...], Any] = {}
 
     def __call__(self, e: Expr) -> IntColumn:
         """Value of ``e`` for each row, shape ``(n,)``."""
@@ -289,10 +301,20 @@ class Evaluator:
         if e.op == "lookup":
             return np.asarray(e.args[0], dtype=np.int64)[self._value(e.args[1])]
         if e.op == "mul":
-            factors = reduce(np.multiply, (self._value(f) for f in e.args[1:]))
-            return factors if e.args[0] == 1 else factors * e.args[0]
+            product = self._product(e.args[1:])
+            return product if e.args[0] == 1 else product * e.args[0]
         if e.op == "add":
             return reduce(np.add, (self._value(t) for t in e.args[1:]), e.args[0])
         if e.op == "where":
             return np.where(*(self._value(a) for a in e.args))
         return _BINARY[e.op](*(self._value(a) for a in e.args))
+
+    def _product(self, factors: tuple[Expr, ...]) -> Any:
+        """Product of factors; others that begin with the same ones take it up from there."""
+        if len(factors) == 1:
+            return self._value(factors[0])
+        known = self._products.get(factors)
+        if known is None:
+            known = self._product(factors[:-1]) * self._value(factors[-1])
+            self._products[factors] = known
+        return known

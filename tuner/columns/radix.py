@@ -16,6 +16,7 @@ from tuner.columns.expr import (
     ZERO,
     Expr,
     add,
+    both,
     const,
     equal,
     floordiv,
@@ -135,7 +136,7 @@ class Radix:
         if not q.remainder:
             high = {k: mul(guard, c) for k, c in d.high.items()}
             return _with(high, Split(d.low, q.by, ZERO, d.open))
-        closed = mul(guard, negated(d.open))
+        closed = both(guard, negated(d.open))
         low = {k: mul(closed, c) for k, c in d.low.items()}
         return _with(low, Split(d.low, ONE, q.by, d.open))
 
@@ -186,7 +187,7 @@ class Radix:
                 high[cut.outer], high[cut.inner] = ONE, high.pop(d)
                 low[cut.inner] = low.pop(d)
         reaches = negated(less(_top(low), by))
-        return _Divided({d: c for d, c in high.items() if c != ZERO}, low, mul(guard, reaches))
+        return _Divided({d: c for d, c in high.items() if c != ZERO}, low, both(guard, reaches))
 
     def _cut(self, digit: Digit, where_cut: Expr, coef: Expr, by: Expr) -> None:
         """Cut a digit where ``where_cut`` is 1, so that its inner part just reaches ``by``."""
@@ -230,13 +231,13 @@ def _cuts(below: Coefs, is_low: Mapping[Digit, Expr], by: Expr, guard: Expr) -> 
     spans = {d: mul(is_low[d], _span(d, c)) for d, c in below.items()}
     top = add(ZERO, *spans.values())
     largest = _largest(spans.values())
-    rest = mul(guard, negated(less(top, by)))
+    rest = both(guard, negated(less(top, by)))
     out: dict[Digit, Expr] = {}
     for d, c in below.items():
         most = equal(spans[d], largest)
         fits = less(add(top, mul(const(-1), spans[d])), c)
-        out[d] = mul(rest, is_low[d], most, _even(d, c, by), fits)
-        rest = mul(rest, negated(most))
+        out[d] = both(rest, is_low[d], most, fits, _even(d, c, by))
+        rest = both(rest, negated(most))
     return out
 
 
@@ -256,4 +257,4 @@ def _even(digit: Digit, coef: Expr, by: Expr) -> Expr:
     size = _down(by, coef)
     whole = equal(modulo(by, coef if value_of(coef) else maximum(coef, ONE)), ZERO)
     even = equal(modulo(digit.extent, maximum(size, ONE)), ZERO)
-    return mul(whole, less(ONE, size), less(size, digit.extent), even)
+    return both(whole, less(ONE, size), less(size, digit.extent), even)
