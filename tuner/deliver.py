@@ -48,7 +48,8 @@ def _schedule(problem: Problem, trial: Trial) -> Any:
 
 
 def _json(trace: Any) -> str:
-    return json.dumps(trace.as_json())
+    """Numbers among a trace's attributes are TVM's own objects, which JSON does not know."""
+    return json.dumps(trace.as_json(), default=lambda number: number.value)
 
 
 def _database(problem: Problem, ranked: list[Trial], folder: Path) -> None:
