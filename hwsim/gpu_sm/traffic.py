@@ -151,26 +151,28 @@ def _dram_read(
         fit = kept(unique / np.maximum(rows["grid_batch"], 1) + block, l2)
     else:
         needed = blocks * block
-        fit = _neighbours_fit(rows, chip, occupancy, unique / blocks, block)
+        fit = _neighbours_fit(rows, l2, unique / blocks, block)
+        if stream.endswith("_local"):  # read in several passes rather than shared with neighbours
+            fit = np.minimum(fit, _passes_fit(rows, chip, occupancy, unique / blocks))
     again = np.maximum(needed - unique, 0)
     return np.asarray(unique + again * (1 - fit))
 
 
-def _neighbours_fit(
-    rows: Rows, chip: GpuChip, occupancy: Occupancy, own: Floats, block: Floats
-) -> Floats:
-    """Share of what blocks read again (their own bytes, their neighbours') that L2 still holds.
+def _neighbours_fit(rows: Rows, l2: float, own: Floats, block: Floats) -> Floats:
+    """Share of what blocks read of their neighbours' bytes that L2 holds: a row of blocks stays."""
+    return kept(rows["grid_n"] * np.sqrt(np.maximum(own, 1) * np.maximum(block, own)), l2)
 
-    A row of blocks has to stay for the row below it; what the resident blocks read and write has to
-    stay for their next pass, in the L2 that an SM can count on or in the whole of it.
+
+def _passes_fit(rows: Rows, chip: GpuChip, occupancy: Occupancy, own: Floats) -> Floats:
+    """Share of its own bytes that a block finds in L2 at its next pass over them.
+
+    What the resident blocks read and write has to stay: in the L2 that an SM can count on, or that
+    of the whole kernel in the whole of it.
     """
-    strip = rows["grid_n"] * np.sqrt(np.maximum(own, 1) * np.maximum(block, own))
     passing = own + _written(rows)
-    l2, share = chip.l2_kib * 1024.0, chip.l2_sm_kib * 1024.0
-    resident = kept(occupancy.blocks_unshared * passing, share)
-    return np.minimum(
-        kept(strip, l2), np.maximum(resident, kept(np.maximum(rows["blocks"], 1) * passing, l2))
-    )
+    resident = kept(occupancy.blocks_unshared * passing, chip.l2_sm_kib * 1024.0)
+    whole = kept(np.maximum(rows["blocks"], 1) * passing, chip.l2_kib * 1024.0)
+    return np.maximum(resident, whole)
 
 
 def _unique(rows: Rows, operand: str) -> Floats:
