@@ -77,6 +77,7 @@ def explain(result: SimResult, table: KernelTable, row: int, chip: Chip) -> Expl
     if not 0 <= row < len(table):
         raise ValueError(f"row {row}: the table has rows 0 to {len(table) - 1}")
     counters = {name: float(values[row]) for name, values in result.counters.items()}
+    counters.setdefault("padding_waste", _padding_waste(table.row(row)))
     bottleneck = result.bottleneck_names[int(result.bottleneck[row])]
     streams = streams_of(table, row)
     latency = float(result.latency_us[row])
@@ -96,7 +97,7 @@ def explain(result: SimResult, table: KernelTable, row: int, chip: Chip) -> Expl
         shares={name: v for name, v in counters.items() if _is_share(name)},
         amounts={n: v for n, v in counters.items() if not n.endswith(("_us", "_bytes"))},
         capacities=_capacities(result, row),
-        padding_waste=counters.get("padding_waste", 0.0),
+        padding_waste=counters["padding_waste"],
         advice=hints(evidence),
     )
 
@@ -123,6 +124,13 @@ def _capacities(result: SimResult, row: int) -> dict[str, Capacity]:
         for limit in result.limits
     }
     return {name: capacity for name, capacity in found.items() if capacity.need > 0}
+
+
+def _padding_waste(row: Mapping[str, float]) -> float:
+    """Share of the executed MACs that no output needs; 0 where the table does not say."""
+    if not 0 < row["macs_useful"] < row["macs"]:
+        return 0.0
+    return 1 - row["macs_useful"] / row["macs"]
 
 
 def _is_share(counter: str) -> bool:

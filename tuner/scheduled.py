@@ -47,7 +47,7 @@ def of_run(log: Path, candidate: str | None, chip_file: str | None) -> Scheduled
         )
     problem = found.problem
     title = f"{problem.workload.name}, candidate {found.trial.candidate}"
-    table = tir.kernels(lowered.schedule, problem.workload, problem.chip.backend)
+    table = _table(log, lowered.schedule, problem.workload, problem.chip)
     return Scheduled(title, problem.chip, table, found.decisions)
 
 
@@ -57,7 +57,8 @@ def of_trace(path: Path, workload: str | None, chip: str | None) -> Scheduled:
     Raises
     ------
     LogError
-        No such file, no trace in it, a trace of another workload, or no workload or chip.
+        No such file, no trace in it, a trace of another workload, no workload or chip, or a
+        schedule that cannot be read.
     """
     trace, named = _trace(path)
     workload, chip = workload or named.get("workload"), chip or named.get("chip")
@@ -65,8 +66,15 @@ def of_trace(path: Path, workload: str | None, chip: str | None) -> Scheduled:
         raise LogError(f"{path}: names no workload and chip; give them with --workload and --chip")
     program, on = resolve(workload), load_chip(chip)
     sch = _applied(path, trace, program, on)
-    table = tir.kernels(sch, program, on.backend)
+    table = _table(path, sch, program, on)
     return Scheduled(f"{program.name}, trace {path.name}", on, table, {})
+
+
+def _table(path: Path, sch: Any, workload: Workload, chip: Chip) -> KernelTable:
+    try:
+        return tir.kernels(sch, workload, chip.backend)
+    except tir.Unsupported as error:
+        raise LogError(f"{path}: a schedule that cannot be read: {error}") from None
 
 
 def _trace(path: Path) -> tuple[Any, dict[str, str]]:
@@ -85,15 +93,17 @@ def _trace(path: Path) -> tuple[Any, dict[str, str]]:
 
 def _applied(path: Path, trace: Any, workload: Workload, chip: Chip) -> Any:
     """The schedule after the trace; its postprocessing where the trace has none yet."""
+    spaces.design_space(workload, chip)  # registers the chip's tensor intrinsics
     sch = Schedule(workload.prim_func())
     try:
         Trace.apply_json_to_schedule(trace, sch)
-        if not any(inst.kind.name == "EnterPostproc" for inst in sch.trace.insts):
-            sch.enter_postproc()
-            for postproc in spaces.postprocs(chip):
-                if not postproc.apply(sch):
-                    raise LogError(f"{path}: TVM refuses the trace ({type(postproc).__name__})")
-    except (RuntimeError, TypeError, AttributeError, KeyError) as error:
+    except (RuntimeError, ValueError, TypeError, AttributeError, KeyError) as error:
         line = str(error).strip().splitlines()[-1]
         raise LogError(f"{path}: not a trace of {workload.name}: {line}") from None
+    if any(instruction.kind.name == "EnterPostproc" for instruction in sch.trace.insts):
+        return sch
+    sch.enter_postproc()
+    for postproc in spaces.postprocs(chip):
+        if not postproc.apply(sch):
+            raise LogError(f"{path}: TVM refuses the trace ({type(postproc).__name__})")
     return sch
