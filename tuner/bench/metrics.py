@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -133,8 +134,8 @@ def over_seeds(rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float
     """Median, lowest and highest of each measure over the seeds."""
     out = {}
     for key in rows[0]:
-        values = np.array([row[key] for row in rows])
-        low, mid, high = values.min(), np.median(values), values.max()
+        values = [row[key] for row in rows]
+        low, mid, high = min(values), statistics.median(values), max(values)
         out[key] = {"median": _json(mid), "low": _json(low), "high": _json(high)}
     return out
 
