@@ -144,7 +144,7 @@ def _checked(column: Column, values: ArrayLike, n: int) -> Array:
         array = np.broadcast_to(array.reshape(()), (n,))
     if array.shape != (n,):
         raise ValueError(f"column {column.name!r}: shape {array.shape}, expected ({n},)")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind == "f" and not np.isfinite(array.sum()) and not np.isfinite(array).all():
         raise ValueError(f"column {column.name!r}: not finite")
     if n and array.min() < 0:
         raise ValueError(f"column {column.name!r}: {array.min()} is negative")

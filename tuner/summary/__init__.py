@@ -23,6 +23,9 @@ _OF_BACKEND: dict[str, tuple[Callable[[Kernel], Columns], tuple[str, ...]]] = {
 }
 
 
+_KEPT = ("threadIdx", "vectorize")  # kinds of digits that say something with extent 1
+
+
 def kernel_table(nest: Nest, backend: str) -> KernelTable:
     """The kernel table of a nest: a row for each launched kernel of each of its ``n`` candidates.
 
@@ -35,6 +38,8 @@ def kernel_table(nest: Nest, backend: str) -> KernelTable:
     nest = _without_units(nest)
     fill, grid = _OF_BACKEND[backend]
     parts = [fill(Kernel(nest, statements, grid)) for statements in nest.kernels]
+    if len(parts) == 1:
+        return KernelTable(backend, nest.n, parts[0])
     names = dict.fromkeys(name for part in parts for name in part)
     columns = {}
     for name in names:
@@ -51,11 +56,11 @@ def _without_units(nest: Nest) -> Nest:
     Threads stay: where the threadIdx loop of a statement is says which loops all threads share.
     So does a vectorised loop: one lane says something else than no vectorised loop.
     """
-    kernels = tuple(tuple(_moving(s) for s in statements) for statements in nest.kernels)
+    digits = {d.name: d for statements in nest.kernels for s in statements for d in s.digits}
+    kept = {name for name, d in digits.items() if d.kind.startswith(_KEPT) or np.any(d.extent != 1)}
+    kernels = tuple(tuple(_with(s, kept) for s in statements) for statements in nest.kernels)
     return replace(nest, kernels=kernels)
 
 
-def _moving(statement: Statement) -> Statement:
-    kinds = ("threadIdx", "vectorize")
-    kept = (d for d in statement.digits if d.kind.startswith(kinds) or np.any(d.extent != 1))
-    return replace(statement, digits=tuple(kept))
+def _with(statement: Statement, names: set[str]) -> Statement:
+    return replace(statement, digits=tuple(d for d in statement.digits if d.name in names))

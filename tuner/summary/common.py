@@ -23,7 +23,8 @@ def executed(kernel: Kernel, what: str) -> NDArray[np.float64]:
     """Executed operations ``macs``, ``alu`` or ``special`` of the kernel."""
     total = np.zeros(kernel.n)
     for s in kernel.statements:
-        total += getattr(s.ops, what) * extents(s.digits, kernel.n).astype(np.float64)
+        if each := getattr(s.ops, what):
+            total += each * extents(s.digits, kernel.n).astype(np.float64)
     return total
 
 

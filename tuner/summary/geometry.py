@@ -95,13 +95,13 @@ class Dimension:
         self.iterations: IntColumn = np.ones(self.n, dtype=np.int64)
         splits = self.access.splits[self.dim] if self.access.splits else ()
         self._splits = [(split, np.zeros(self.n, dtype=np.int64)) for split in splits]
+        self._movers = {*self.access.dims[self.dim], *(d for s in splits for d in s.coefs)}
 
     def grow(self, digit: Digit) -> bool:
         """Let one more digit vary; False where it does not move the dimension."""
-        coefs = self.access.dims[self.dim]
-        moves = list(_moves(coefs, (s for s, _ in self._splits), digit.name))
-        if not moves:
+        if digit.name not in self._movers:
             return False
+        coefs = self.access.dims[self.dim]
         if digit.name in coefs:
             move: IntColumn = np.abs(coefs[digit.name])
             self.span = self.span + move * (digit.extent - 1)
@@ -109,7 +109,7 @@ class Dimension:
         for split, inner in self._splits:
             if digit.name in split.coefs:
                 inner += np.abs(split.coefs[digit.name]) * (digit.extent - 1)
-        moving = reduce(np.logical_or, moves)
+        moving = reduce(np.logical_or, _moves(coefs, (s for s, _ in self._splits), digit.name))
         self.iterations = np.where(moving, self.iterations * digit.extent, self.iterations)
         return True
 
@@ -219,15 +219,20 @@ def strides(buffer: Buffer, n: int) -> list[IntColumn]:
     return out[::-1]
 
 
-def address_step(access: Access, digit: Digit, buffer: Buffer, n: int) -> IntColumn:
-    """Elements between the addresses of neighbouring values of a digit (absolute value)."""
+def address_step(access: Access, digit: Digit, stride: Sequence[IntColumn], n: int) -> IntColumn:
+    """Elements between the addresses of neighbouring values of a digit (absolute value).
+
+    ``stride``: the :func:`strides` of the buffer.
+    """
     total = np.zeros(n, dtype=np.int64)
-    for dim, stride in enumerate(strides(buffer, n)):
-        total = total + stride * access.dims[dim].get(digit.name, 0)
+    for dim, coefs in enumerate(access.dims):
+        if digit.name in coefs:
+            total = total + stride[dim] * coefs[digit.name]
         for split in access.splits[dim] if access.splits else ():
-            steps = split.coefs.get(digit.name, np.zeros(n, dtype=np.int64)) // split.div
-            wrapped = np.where(split.mod > 0, steps % np.maximum(split.mod, 1), steps)
-            total = total + stride * split.scale * wrapped
+            if digit.name in split.coefs:
+                steps = split.coefs[digit.name] // split.div
+                wrapped = np.where(split.mod > 0, steps % np.maximum(split.mod, 1), steps)
+                total = total + stride[dim] * split.scale * wrapped
     return np.abs(total)
 
 
@@ -248,8 +253,9 @@ def walk(access: Access, digits: Sequence[Digit], buffer: Buffer, n: int) -> Wal
     length = np.ones(n, dtype=np.int64)
     step1, step2 = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     state = np.zeros(n, dtype=np.int64)  # 0: nothing yet, 1: in the fastest run, 2: beyond it
+    stride = strides(buffer, n)
     for digit in reversed(digits):
-        step, moves = address_step(access, digit, buffer, n), digit.extent > 1
+        step, moves = address_step(access, digit, stride, n), digit.extent > 1
         first = moves & (state == 0)
         joined = moves & (state == 1) & (step == step1 * length)
         beyond = moves & (state == 1) & ~joined

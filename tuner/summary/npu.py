@@ -22,6 +22,7 @@ from tuner.summary.geometry import (
     footprint,
     product,
     run,
+    strides,
     walk,
 )
 from tuner.summary.roles import Kernel, serial
@@ -79,12 +80,16 @@ def _windowed(access: Access, own: Sequence[Digit], buffer: Buffer, n: int) -> I
 def _alignment(
     access: Access, s: Statement, own: Sequence[Digit], buffer: Buffer, length: IntColumn
 ) -> IntColumn:
-    """Power of two, in bytes, that divides the start of every contiguous run."""
+    """Power of two, in bytes, that divides the start of every contiguous run.
+
+    The lowest bit that any step has set, so that the steps need no greatest common divisor.
+    """
     steps = np.zeros(len(length), dtype=np.int64)
+    stride = strides(buffer, len(length))
     for digit in s.digits:
-        step = address_step(access, digit, buffer, len(length))
+        step = address_step(access, digit, stride, len(length))
         inside = (digit in own) & (step < length)
-        steps = np.gcd(steps, np.where((digit.extent > 1) & ~inside, step, 0))
+        steps |= np.where((digit.extent > 1) & ~inside, step, 0)
     steps = (steps * element_bytes(buffer)).astype(np.int64)
     return np.where(steps == 0, ALLOCATION_BYTES, np.minimum(steps & -steps, ALLOCATION_BYTES))
 
