@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.machine import blocks_of, machine_of
-from pruner.traffic import traffic_of
+from pruner.traffic import Traffic, traffic_of
 
 Floats = NDArray[np.float64]
 
@@ -24,14 +24,14 @@ def compute_us(table: KernelTable, chip: Chip) -> Floats:
     return out
 
 
-def memory_us(table: KernelTable, chip: Chip) -> Floats:
-    """``(n,)`` least time for touching each distinct byte once.
+def memory_us(table: KernelTable, chip: Chip, traffic: Traffic) -> Floats:
+    """``(n,)`` least time for touching each distinct byte once, given the table's ``traffic``.
 
     Where everything fits the cache, an earlier launch may have left it there: then the cache's rate
     is the bound.
     """
     machine = machine_of(chip)
-    unique = traffic_of(table).unique_bytes
+    unique = traffic.unique_bytes
     cached = max(machine.offchip_bytes_per_us, machine.cache_bytes_per_us)
     rate = np.where(unique > machine.cache_bytes, machine.offchip_bytes_per_us, cached)
     return unique / rate
@@ -39,4 +39,4 @@ def memory_us(table: KernelTable, chip: Chip) -> Floats:
 
 def least_us(table: KernelTable, chip: Chip) -> Floats:
     """``(n,)`` lower bound of a kernel's latency: compute and memory overlap at best."""
-    return np.maximum(compute_us(table, chip), memory_us(table, chip))
+    return np.maximum(compute_us(table, chip), memory_us(table, chip, traffic_of(table)))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import WIDEST_BYTES, access_of
 from hwsim.gpu_sm.chip import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
+from hwsim.gpu_sm.rows import Rows
 from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
@@ -18,10 +19,10 @@ GLOBAL_STREAMS = tuple(s for s in GPU_STREAMS if "global" in s.split("_")[1:])
 
 def conflict_ways(table: KernelTable) -> Floats:
     """``(n,)`` wavefronts of the shared-memory accesses over those without a conflict, >= 1."""
-    taken, ideal = np.zeros(table.n), np.zeros(table.n)
+    taken, ideal, rows = np.zeros(table.n), np.zeros(table.n), Rows(table)
     for stream in SHARED_STREAMS:
         if f"{stream}_count" in table.columns and stream in _with_access(table):
-            access = access_of(table, stream)
+            access = access_of(rows, stream)
             weight = table[f"{stream}_count"] * access.split
             taken += weight * access.wavefronts
             ideal += weight * np.minimum(_ideal_wavefronts(table, stream), access.wavefronts)
@@ -30,10 +31,10 @@ def conflict_ways(table: KernelTable) -> Floats:
 
 def sector_share(table: KernelTable) -> Floats:
     """``(n,)`` bytes that warps ask for over bytes of the 32 B sectors that they touch, <= 1."""
-    asked, fetched = np.zeros(table.n), np.zeros(table.n)
+    asked, fetched, rows = np.zeros(table.n), np.zeros(table.n), Rows(table)
     for stream in GLOBAL_STREAMS:
         if f"{stream}_count" in table.columns and stream in _with_access(table):
-            access = access_of(table, stream)
+            access = access_of(rows, stream)
             weight = table[f"{stream}_count"] * access.split
             asked += weight * np.minimum(_width(table, stream), WIDEST_BYTES) * WARP
             fetched += weight * access.sectors * SECTOR_BYTES

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.bounds import compute_us, least_us
+from pruner.bounds import compute_us, memory_us
 from pruner.conflicts import conflict_ways
 from pruner.levels import levels_of
-from pruner.machine import blocks_of, machine_of
-from pruner.traffic import traffic_of
+from pruner.machine import Machine, blocks_of, machine_of
+from pruner.traffic import Traffic, traffic_of
 
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
@@ -84,17 +84,25 @@ def features(table: KernelTable, chip: Chip) -> NDArray[np.float32]:
     if not table.n:
         return np.zeros((0, len(FEATURES)), np.float32)
     rows = row_features(table, chip)
-    out = np.empty((table.n_candidates, len(FEATURES)), np.float32)
-    for j, feature in enumerate(FEATURES):
-        out[:, j] = table.per_candidate(rows[feature.name], feature.how)
-    return out
+    if table.n_candidates == table.n:
+        columns = [rows[feature.name] for feature in FEATURES]
+    else:
+        columns = [table.per_candidate(rows[f.name], f.how) for f in FEATURES]
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 def row_features(table: KernelTable, chip: Chip) -> Columns:
     """Feature name -> ``(n,)`` over the rows of the table."""
-    out = {**_compute(table, chip), **_memory(table, chip), **_parallel(table, chip)}
-    levels = levels_of(table, chip)
-    out |= {name: getattr(levels, name) for name in levels.__dataclass_fields__}
+    machine, traffic = machine_of(chip), traffic_of(table)
+    levels = levels_of(table, chip, traffic)
+    out = {
+        **_compute(table, chip, machine),
+        **_memory(table, machine, traffic),
+        **_parallel(table, machine),
+        **{name: getattr(levels, name) for name in levels.__dataclass_fields__},
+    }
+    memory = memory_us(table, chip, traffic)
+    out["least_us"] = np.maximum(out["compute_us"], memory)
     out["balance"] = out["compute_us"] / np.maximum(out["read_us"] + out["write_us"], 1e-9)
     out["conflict_ways"] = conflict_ways(table) if table.backend == "gpu_sm" else np.ones(table.n)
     for name in ("tile_m", "tile_n", "tile_k", "vector_lanes", "unroll"):
@@ -102,8 +110,7 @@ def row_features(table: KernelTable, chip: Chip) -> Columns:
     return out
 
 
-def _compute(table: KernelTable, chip: Chip) -> Columns:
-    machine = machine_of(chip)
+def _compute(table: KernelTable, chip: Chip, machine: Machine) -> Columns:
     macs = table["macs"]
     element_bytes = np.maximum(table["out_bits"], 16) / 8
     ops = table["alu_ops"] + 8 * table["special_ops"]
@@ -116,8 +123,7 @@ def _compute(table: KernelTable, chip: Chip) -> Columns:
     }
 
 
-def _memory(table: KernelTable, chip: Chip) -> Columns:
-    machine, traffic = machine_of(chip), traffic_of(table)
+def _memory(table: KernelTable, machine: Machine, traffic: Traffic) -> Columns:
     offchip = np.maximum(traffic.offchip_bytes, 1e-9)
     cores_used = np.minimum(blocks_of(table), machine.cores_for(table))
     return {
@@ -128,7 +134,6 @@ def _memory(table: KernelTable, chip: Chip) -> Columns:
         "cache_share": traffic.unique_bytes / machine.cache_bytes,
         "onchip_ratio": traffic.onchip_bytes / offchip,
         "intensity": table["macs_useful"] / offchip,
-        "least_us": least_us(table, chip),
         "run_bytes": traffic.run_bytes,
         "transfer_bytes": traffic.transfer_bytes,
         "shortest_bytes": traffic.shortest_bytes,
@@ -136,8 +141,8 @@ def _memory(table: KernelTable, chip: Chip) -> Columns:
     }
 
 
-def _parallel(table: KernelTable, chip: Chip) -> Columns:
-    cores = machine_of(chip).cores_for(table)
+def _parallel(table: KernelTable, machine: Machine) -> Columns:
+    cores = machine.cores_for(table)
     blocks = blocks_of(table)
     return {
         "blocks": blocks,

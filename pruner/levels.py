@@ -11,11 +11,12 @@ from hwsim.ascend_cube.chip import AscendChip
 from hwsim.chip import Chip
 from hwsim.gpu_sm.chip import MAX_REGISTERS_THREAD, GpuChip
 from hwsim.gpu_sm.occupancy import occupancy_of
+from hwsim.gpu_sm.rows import Rows
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.table import KernelTable
 from pruner.conflicts import sector_share
 from pruner.scopes import Scope, capacity, footprint, scopes_of
-from pruner.traffic import traffic_of
+from pruner.traffic import Traffic
 
 Floats = NDArray[np.float64]
 
@@ -36,12 +37,12 @@ class Levels:
     line_use: Floats
 
 
-def levels_of(table: KernelTable, chip: Chip) -> Levels:
+def levels_of(table: KernelTable, chip: Chip, traffic: Traffic) -> Levels:
     """The levels of every row; ``TypeError`` for a backend that has none."""
     if isinstance(chip, AscendChip):
-        return _ascend(table, chip)
+        return _ascend(table, chip, traffic)
     if isinstance(chip, MluChip):
-        return _mlu(table, chip)
+        return _mlu(table, chip, traffic)
     if isinstance(chip, GpuChip):
         return _gpu(table, chip)
     raise TypeError(f"chip {chip.name!r}: backend {chip.backend!r} has no memory levels")
@@ -52,7 +53,7 @@ def shares(table: KernelTable, chip: Chip) -> dict[Scope, Floats]:
     return {s: footprint(table, s) / capacity(chip, s)[0] for s in scopes_of(table.backend)}
 
 
-def _ascend(table: KernelTable, chip: AscendChip) -> Levels:
+def _ascend(table: KernelTable, chip: AscendChip, traffic: Traffic) -> Levels:
     of = shares(table, chip)
     fullest = np.maximum.reduce(list(of.values()))
     one = np.ones(table.n)
@@ -66,11 +67,11 @@ def _ascend(table: KernelTable, chip: AscendChip) -> Levels:
         inner_depth=_copies(table, np.minimum, "l0a", "l0b"),
         occupancy=one,
         resident_threads=one,
-        line_use=_line_use(table, chip.l2_line_bytes),
+        line_use=_line_use(traffic, chip.l2_line_bytes),
     )
 
 
-def _mlu(table: KernelTable, chip: MluChip) -> Levels:
+def _mlu(table: KernelTable, chip: MluChip, traffic: Traffic) -> Levels:
     of = shares(table, chip)
     fullest = np.maximum.reduce(list(of.values()))
     one = np.ones(table.n)
@@ -84,13 +85,13 @@ def _mlu(table: KernelTable, chip: MluChip) -> Levels:
         inner_depth=_copies(table, np.minimum, "nram", "wram"),
         occupancy=one,
         resident_threads=one,
-        line_use=_line_use(table, chip.ddr_line_bytes),
+        line_use=_line_use(traffic, chip.ddr_line_bytes),
     )
 
 
 def _gpu(table: KernelTable, chip: GpuChip) -> Levels:
     shared = shares(table, chip)["shared"]
-    occupancy = occupancy_of(table, chip)
+    occupancy = occupancy_of(Rows(table), chip)
     limit = float(MAX_REGISTERS_THREAD)
     operands, results = table["operand_regs"] / limit, table["acc_regs"] / limit
     spilled = occupancy.spill_registers / limit
@@ -112,6 +113,6 @@ def _copies(table: KernelTable, best: np.ufunc, *scopes: str) -> Floats:
     return np.asarray(best.reduce([table[f"{s}_buffers"] for s in scopes]), dtype=np.float64)
 
 
-def _line_use(table: KernelTable, line: int) -> Floats:
-    run = traffic_of(table).run_bytes
+def _line_use(traffic: Traffic, line: int) -> Floats:
+    run = traffic.run_bytes
     return np.where(run > 0, run / (np.ceil(np.maximum(run, 1) / line) * line), 1.0)

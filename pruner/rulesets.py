@@ -8,10 +8,11 @@ be at least as good.  ``as-described`` is the published description to the lette
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pruner.gate import GateOptions
 from pruner.registry import builtin
 from pruner.rule import Rule, RuleError
 from pruner.spec import print_rule
@@ -76,13 +77,21 @@ RULE_SETS: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> version, printe
 }
 
 
+# Probability above 0.85 and nothing else: what is as good as the best has no protection.
+LITERAL_GATE = GateOptions(caution=0.0)
+
+
 @dataclass(frozen=True)
 class Rules:
-    """A loaded rule set: ``name`` is ``default@1.0.0``, with ``+N`` for N rules of users' files."""
+    """A loaded rule set: ``name`` is ``default@1.0.0``, with ``+N`` for N rules of users' files.
+
+    ``gate`` is what the set wants of the learned gate.
+    """
 
     name: str
     task: tuple[TaskRule, ...]
     trial: tuple[Rule, ...]
+    gate: GateOptions = field(default_factory=GateOptions)
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -123,4 +132,5 @@ def rule_set(name: str, files: Iterable[str | Path] = ()) -> Rules:
         label,
         tuple(r for r in rules if r.stage == "task"),
         tuple(r for r in rules if r.stage == "trial"),
+        LITERAL_GATE if name == "as-described" else GateOptions(),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from hwsim.chip import Chip
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.occupancy import occupancy_of
+from hwsim.gpu_sm.rows import Rows
 from hwsim.table import KernelTable
 from pruner.rule import Finding
 from pruner.verdict import Stage
@@ -34,7 +35,7 @@ class OccupancyFloor:
         """The floor against the occupancy of ``cuda_occupancy.h``."""
         assert isinstance(chip, GpuChip)
         return Finding(
-            keep=(have := occupancy_of(table, chip).share) >= self.min_share,
+            keep=(have := occupancy_of(Rows(table), chip).share) >= self.min_share,
             quantity="occupancy",
             need=np.full(table.n, self.min_share),
             have=have,

@@ -8,6 +8,7 @@ from typing import ClassVar
 from hwsim.chip import Chip
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.occupancy import registers_of
+from hwsim.gpu_sm.rows import Rows
 from hwsim.table import KernelTable
 from pruner.rule import Finding, limit
 from pruner.verdict import Stage
@@ -29,7 +30,7 @@ class RegisterSpill:
         assert isinstance(chip, GpuChip)
         return limit(
             "spilled_registers",
-            registers_of(table, chip)[1],
+            registers_of(Rows(table), chip)[1],
             self.max_spilled,
             "registers",
             reason="spills {need} registers of a thread to local memory, {have} are tolerated",
