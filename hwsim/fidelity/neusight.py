@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from hwsim.chip import ChipError
-from hwsim.fidelity.data import Finding, Part, Skip, Source, complete, integers, numbers
-from hwsim.fidelity.shelf import Shelf
+from hwsim.fidelity.data import Finding, Part, Skip, Source, integers, numbers
+from hwsim.fidelity.shelf import Shelf, on_chip
 from hwsim.fidelity.torch_ops import GAP_US, elementwise, layer_norm, softmax
 from hwsim.gpu_sm.library import library_gemm
 from hwsim.table import KernelTable
@@ -36,13 +35,10 @@ def _by_device(
     table_of: Callable[[str, pd.DataFrame], KernelTable | None],
 ) -> Iterator[Finding]:
     for device, rows in source.frame.groupby("device", sort=True):
-        try:
-            chip = shelf.find(str(device))
-        except ChipError as error:
-            yield Skip(str(device), len(rows), str(error))
-            continue
-        fine, skips = complete(rows, (*needed, "latency_ms"), chip.name)
+        chip, fine, skips = on_chip(shelf, str(device), rows, (*needed, "latency_ms"))
         yield from skips
+        if chip is None:
+            continue
         for op, frame in fine.groupby("op", sort=True):
             table = table_of(str(op), frame)
             if table is None:

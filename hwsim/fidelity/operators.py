@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from hwsim.chip import Chip, ChipError
-from hwsim.fidelity.data import Finding, Part, Skip, Source, complete, integers, numbers
+from hwsim.chip import Chip
+from hwsim.fidelity.data import Finding, Part, Skip, Source, integers, numbers
 from hwsim.fidelity.neusight import OVERHEAD_US
-from hwsim.fidelity.shelf import Shelf
+from hwsim.fidelity.shelf import Shelf, on_chip
 from hwsim.fidelity.torch_ops import GAP_US, elementwise, layer_norm, softmax
 from hwsim.gpu_sm.library_choice import fastest_gemm
 from hwsim.table import KernelTable
@@ -85,14 +85,11 @@ def _part(
     added_us: float = 0.0,
     board: str | None = None,
 ) -> Iterator[Finding]:
-    try:
-        chip = shelf.find(device, board)
-    except ChipError as error:
-        yield Skip(device, len(frame), str(error))
-        return
-    fine, skips = complete(frame, (*needed, "time_us"), chip.name)
+    chip, fine, skips = on_chip(shelf, device, frame, (*needed, "time_us"), board)
     yield from skips
-    table = table_of(measure, fine, chip) if len(fine) else "no row is complete"
+    if chip is None or not len(fine):
+        return
+    table = table_of(measure, fine, chip)
     if isinstance(table, str):
         yield Skip(chip.name, len(fine), table)
         return

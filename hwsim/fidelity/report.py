@@ -106,8 +106,9 @@ def _compare(bare: Entry, part: Part) -> Iterator[Entry]:
     if part.split_us is not None:
         late = known & (part.measured >= part.split_us)
         name = f"{part.split_us:g}_us"
-        yield entry(f"{part.measure}_from_{name}", late)
-        yield entry(f"{part.measure}_below_{name}", known & ~late)
+        for when, rows in (("from", late), ("below", known & ~late)):
+            if rows.any():
+                yield entry(f"{part.measure}_{when}_{name}", rows)
 
 
 def _predict(part: Part) -> tuple[FloatColumn, NDArray[np.int64]]:

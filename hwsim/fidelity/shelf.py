@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
+
 from hwsim.chip import Chip, ChipError
 from hwsim.chips import chip_names, load_chip, load_file
+from hwsim.fidelity.data import Skip, complete
 
 # Names that the public collections use, squeezed to letters and digits.  Where a collection says no
 # more than the product, the reader names the board.
@@ -52,6 +55,24 @@ class Shelf:
         if key in self._own:
             return self._own[key]
         raise ChipError(f"no chip file for {device!r}, neither shipped nor in DIR/chips")
+
+
+def on_chip(
+    shelf: Shelf,
+    device: str,
+    frame: pd.DataFrame,
+    needed: tuple[str, ...],
+    board: str | None = None,
+) -> tuple[Chip | None, pd.DataFrame, list[Skip]]:
+    """The chip, the rows that have all that is ``needed``, and skips for the others.
+
+    Without a chip file (None) no row is left.
+    """
+    try:
+        chip = shelf.find(device, board)
+    except ChipError as error:
+        return None, frame[:0], [Skip(device, len(frame), str(error))]
+    return chip, *complete(frame, needed, chip.name)
 
 
 def squeeze(name: str) -> str:

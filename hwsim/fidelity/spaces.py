@@ -6,25 +6,16 @@ The GPU is in the file's name (``bh_conv_A100``), as is the size of the GEMM.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hwsim.chip import Chip, ChipError
-from hwsim.fidelity.data import (
-    Finding,
-    MeasuredError,
-    Part,
-    Skip,
-    Source,
-    complete,
-    integers,
-    numbers,
-)
-from hwsim.fidelity.shelf import Shelf
+from hwsim.chip import Chip
+from hwsim.fidelity.data import Finding, MeasuredError, Part, Source, integers, numbers
+from hwsim.fidelity.shelf import Shelf, on_chip
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.convolution import convolution_2d
 from hwsim.gpu_sm.dedispersion import dedispersion
@@ -54,19 +45,15 @@ def gemm(source: Source, shelf: Shelf) -> Iterator[Finding]:
     found = re.search(r"_(\d+)_(.+)$", source.name)
     if found is None:
         raise MeasuredError("the name gives no size and GPU, as in bh_gemm_fp32_4096_RTX_3090")
-    size, device = int(found[1]), found[2]
-    frame, skips = complete(source.frame, _GEMM, device)
-    columns = (*_GEMM, "SA", "SB")
+    size, columns = int(found[1]), (*_GEMM, "SA", "SB")
     yield from _space(
-        frame, skips, shelf, device,
+        source, shelf, found[2], _GEMM,
         lambda f: clblast_gemm({c: integers(f, c) for c in columns}, size, size, size),
     )  # fmt: skip
 
 
 def convolution(source: Source, shelf: Shelf) -> Iterator[Finding]:
     """``bh_conv_<GPU>`` and ``bh_convold_<GPU>``, failures included."""
-    device = _device(source)
-    frame, skips = complete(source.frame, _BLOCK, device)
 
     def table(f: pd.DataFrame) -> KernelTable:
         return convolution_2d(
@@ -77,24 +64,21 @@ def convolution(source: Source, shelf: Shelf) -> Iterator[Finding]:
             filter_size=_filter(f),
         )
 
-    yield from _space(frame, skips, shelf, device, table)
+    yield from _space(source, shelf, _device(source), _BLOCK, table)
 
 
 def profiled_convolution(source: Source, shelf: Shelf) -> Iterator[Finding]:
     """``ktt_conv_<GPU>``: one profiled launch each, with hardware counters where there are any."""
-    device = _device(source)
-    frame, skips = complete(source.frame, _BLOCK, device)
+    chip, frame, skips = on_chip(shelf, _device(source), source.frame, _BLOCK)
     yield from skips
-    try:
-        chip = shelf.find(device)
-    except ChipError as error:
-        yield Skip(device, len(frame), str(error))
+    if chip is None or not len(frame):
         return
     table = convolution_2d(*(integers(frame, c) for c in _BLOCK), filter_size=_FILTER)
     failed = _failed(frame)
     measured = np.where(failed == 0, numbers(frame, "duration_us"), np.nan)
     yield Part(chip, table, measured, groups=_one(frame), failed=failed)
-    plain = (failed == 0) & ~np.any([integers(frame, c) > 0 for c in _SPILLS], axis=0)
+    spills = np.any([integers(frame, c) > 0 for c in _SPILLS], axis=0)
+    plain = (failed == 0) & ~spills
     for counter, columns in _COUNTERS.items():
         if set(columns) <= set(frame.columns):
             real = np.sum([numbers(frame, c) for c in columns], axis=0)[plain]
@@ -103,29 +87,25 @@ def profiled_convolution(source: Source, shelf: Shelf) -> Iterator[Finding]:
 
 def dedispersion_space(source: Source, shelf: Shelf) -> Iterator[Finding]:
     """``bh_dedisp_<GPU>``."""
-    device = _device(source)
-    frame, skips = complete(source.frame, _BLOCK, device)
 
     def table(f: pd.DataFrame) -> KernelTable:
         block = [integers(f, c) for c in _BLOCK]
         return dedispersion(*block[:4], strided_x=integers(f, "tile_stride_x"))
 
-    yield from _space(frame, skips, shelf, device, table)
+    yield from _space(source, shelf, _device(source), _BLOCK, table)
 
 
 def _space(
-    frame: pd.DataFrame,
-    skips: Sequence[Skip],
+    source: Source,
     shelf: Shelf,
     device: str,
+    needed: tuple[str, ...],
     table_of: Callable[[pd.DataFrame], KernelTable],
 ) -> Iterator[Finding]:
     """``median_ms`` against the chip as it is, ``min_ms`` against its unthrottled clock."""
+    chip, frame, skips = on_chip(shelf, device, source.frame, needed)
     yield from skips
-    try:
-        chip = shelf.find(device)
-    except ChipError as error:
-        yield Skip(device, len(frame), str(error))
+    if chip is None or not len(frame):
         return
     failed = _failed(frame)
     table = table_of(frame)
