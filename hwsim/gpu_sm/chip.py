@@ -39,8 +39,9 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     loop_ops: NonNegative  # instructions of one rolled loop iteration
     barrier_clk: NonNegative
     handover_clk: NonNegative  # a block adds its part to a split-K result and lets the next one in
-    icache_macs: NonNegative  # straight-line MACs that the instruction caches hold
-    fetch_clk: NonNegative  # clocks of one instruction beyond them
+    fetch_instructions_clk: Positive  # an SM a clock, of code that runs once
+    fetch_clk: NonNegative  # clocks of one warp for an instruction of code that runs once
+    fetch_clk_kmac: NonNegative  # more of them for every 1000 MACs of such code
 
 
 class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -61,7 +61,7 @@ def costs_of(rows: Rows, chip: GpuChip) -> Costs:
         occupancy=occupancy,
         traffic=traffic,
         work=work,
-        stage=_stage(chip, work, traffic),
+        stage=_stage(rows, chip, work, traffic),
         main=_main(rows, chip, work, traffic, occupancy),
         epilogue=_epilogue(chip, work, traffic),
         launch_path=_launch_path(rows, chip),
@@ -72,9 +72,9 @@ def costs_of(rows: Rows, chip: GpuChip) -> Costs:
     )
 
 
-def _stage(chip: GpuChip, work: Work, traffic: Traffic) -> dict[str, Floats]:
+def _stage(rows: Rows, chip: GpuChip, work: Work, traffic: Traffic) -> dict[str, Floats]:
     return {
-        "issue": work.staging / SUB_PARTITIONS,
+        "issue": work.staging / _issue_rate(rows, chip),
         "lsu": _passes(chip, work.stage_wavefronts) + traffic.stage_tags,
         "l2": _l2(chip, traffic.l2_stage_bytes / work.blocks),
         "dram": _dram(chip, traffic.dram_stage_bytes / work.blocks),
@@ -87,7 +87,7 @@ def _main(
     passes = work.shared_wavefronts + work.spill + traffic.l1_passes
     spilled = work.spill * WARP * 4 * _spill_missed(rows, chip, occupancy)
     return {
-        "issue": (work.instructions - work.staging) / SUB_PARTITIONS,
+        "issue": (work.instructions - work.staging) / _issue_rate(rows, chip),
         "fma": work.fma * WARP / chip.fma_lanes_sm,
         "int": work.integer * WARP / chip.int_lanes_sm,
         "special": work.special * WARP / chip.special_lanes_sm,
@@ -104,6 +104,12 @@ def _epilogue(chip: GpuChip, work: Work, traffic: Traffic) -> dict[str, Floats]:
         "l2": _l2(chip, traffic.l2_write_bytes / work.blocks),
         "dram": _dram(chip, traffic.dram_write_bytes / work.blocks),
     }
+
+
+def _issue_rate(rows: Rows, chip: GpuChip) -> Floats:
+    """Instructions an SM a clock: the schedulers', or what is fetched of code without loops."""
+    fetched = min(chip.model.fetch_instructions_clk, SUB_PARTITIONS)
+    return np.where(rows["code_macs"] > 0, fetched, float(SUB_PARTITIONS))
 
 
 def _passes(chip: GpuChip, wavefronts: Floats) -> Floats:
@@ -156,15 +162,20 @@ def _stage_path(
     traffic: Traffic,
     steps: Floats,
 ) -> Floats:
-    """Batches of staged loads one after another, and the barriers."""
+    """Batches of staged loads one after another, and the barriers.
+
+    A software pipeline has all loads of a step under way, for as many steps as it is ahead.
+    """
     model, zero = chip.model, np.zeros(rows.n)
     streams = [s for s in access if s.endswith("_global_shared")]
     loads = sum((rows[f"{s}_count"] * access[s].split for s in streams), zero)
     serial = rows["serial_loads"] > 0
     ahead = np.where(serial, model.serial_loads_in_flight, model.loads_in_flight)
-    batches = np.ceil(loads / steps / ahead) * steps
+    batches = np.ceil(loads / steps / ahead)
+    stages = np.maximum(rows["pipeline_stages"], 1)
+    batches = np.where(stages > 1, np.minimum(batches, 1) / np.maximum(stages - 1, 1), batches)
     barriers = rows["barriers"] * model.barrier_clk
-    return np.asarray(batches * memory_latency(chip, traffic) + barriers)
+    return np.asarray(batches * steps * memory_latency(chip, traffic) + barriers)
 
 
 def _compute_path(
@@ -173,8 +184,8 @@ def _compute_path(
     """One warp through its arithmetic, alone on its sub-partition."""
     acc = np.maximum(rows["acc_regs"], 1)
     interval = np.maximum(WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / acc)
-    straight = rows["code_macs"] > chip.model.icache_macs
-    clk = np.maximum(interval, np.where(straight, chip.model.fetch_clk, 0))
+    fetch = chip.model.fetch_clk + chip.model.fetch_clk_kmac * rows["code_macs"] / 1000
+    clk = np.maximum(interval, np.where(rows["code_macs"] > 0, fetch, 0))
     mma_clk = SUB_PARTITIONS * _tensor(rows, chip, work)
     rest = work.instructions - work.fma - work.mma
     stalls = _operand_stalls(rows, chip, access, work, traffic)

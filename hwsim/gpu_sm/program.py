@@ -111,7 +111,7 @@ def program_of(costs: Costs, times: Times, chip: GpuChip, stages: int) -> Progra
         main=part(costs.main, 1 / workers / steps),
         epilogue=part(costs.epilogue, 1 / workers),
         launch_clk=_first(costs.launch_path) * slow,
-        stage_latency=_first(costs.stage_path) / steps * slow,
+        stage_latency=_first(costs.stage_path) / steps * slow * max(stages - 1, 1),
         compute_latency=_first(costs.compute_path) / steps * slow,
     )
 
