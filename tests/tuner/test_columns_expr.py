@@ -32,7 +32,7 @@ DIVIDES = (expr.ceildiv, expr.floordiv, expr.modulo)
 leaves = st.one_of(
     st.integers(1, 12).map(lambda v: (const(v), lambda row: v)),
     st.integers(0, PARTS - 1).map(lambda c: (column(c, 0, EXTENT), lambda row: int(row[c]))),
-    st.just((lookup(TABLE, column(PARTS, 1, len(TABLE))), lambda row: TABLE[row[PARTS]])),
+    st.just((lookup(TABLE, PARTS), lambda row: TABLE[row[PARTS]])),
 )
 
 

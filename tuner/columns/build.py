@@ -25,6 +25,7 @@ _UNROLL = "meta_schedule.unroll_explicit"
 _BUFFERS = "prunelab.buffers"
 _CORES = "prunelab.cores"
 _PIPELINE = "software_pipeline_stage"
+_KEPT = ("threadIdx", "vectorize")  # kinds of digits that say something with extent 1
 
 
 def template(program: Program, model: nest.Nest) -> Template:
@@ -109,7 +110,8 @@ class _Builder:
         for loop, kind in kinds:
             for digit in loop.digits:
                 for leaf in self._radix.leaves(digit):
-                    yield self._name(leaf), kind, leaf.extent, leaf.reduction
+                    if leaf.extent != ONE or kind.startswith(_KEPT):
+                        yield self._name(leaf), kind, leaf.extent, leaf.reduction
 
     def _name(self, digit: Digit) -> str:
         return self._digit_names.setdefault(digit, f"{digit.name}#{len(self._digit_names)}")
@@ -126,7 +128,7 @@ class _Builder:
         )
 
     def _named(self, coefs: Mapping[Digit, Expr]) -> dict[str, Expr]:
-        return {self._name(d): c for d, c in coefs.items()}
+        return {self._name(d): c for d, c in coefs.items() if d.extent != ONE}
 
     def allocation(self, model: nest.Buffer) -> tuple[nest.Buffer, tuple[Expr, ...], Expr]:
         """A buffer with its allocated shape and row padding."""

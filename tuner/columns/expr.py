@@ -59,12 +59,12 @@ ONE, ZERO = const(1), const(0)
 
 
 def column(index: int, group: int, product: int) -> Expr:
-    """Column ``index`` of the decision matrix; the columns of ``group`` multiply to ``product``."""
-    return Expr("column", (index, group, product))
+    """A tile factor: the columns of ``group``, all at least 1, multiply to ``product``."""
+    return ONE if product == 1 else Expr("column", (index, group, product))
 
 
-def lookup(table: Sequence[int], index: Expr) -> Expr:
-    """``table[index]``."""
+def lookup(table: Sequence[int], index: int) -> Expr:
+    """``table[column index]``."""
     return Expr("lookup", (tuple(table), index))
 
 
@@ -84,6 +84,11 @@ def _factors(e: Expr) -> tuple[int, tuple[Expr, ...]]:
     if e.op == "mul":
         return e.args[0], e.args[1:]
     return 1, (e,)
+
+
+def constant_factor(e: Expr) -> int:
+    """The constant that an expression is visibly a multiple of."""
+    return _factors(e)[0] or 1
 
 
 def _product(scale: int, factors: Iterable[Expr]) -> Expr:
@@ -167,6 +172,24 @@ def minimum(a: Expr, b: Expr) -> Expr:
 def maximum(a: Expr, b: Expr) -> Expr:
     """The larger one, row by row."""
     return a if a == b else _binary("max", a, b)
+
+
+def at_least_one(a: Expr) -> Expr:
+    """The expression, raised to 1 where it may be 0."""
+    return a if _positive(a) else maximum(a, ONE)
+
+
+def _positive(e: Expr) -> bool:
+    """Whether an expression is visibly positive; tile factors and extents are."""
+    if e.op == "const":
+        return int(e.args[0]) > 0
+    if e.op == "mul":
+        return int(e.args[0]) > 0 and all(map(_positive, e.args[1:]))
+    if e.op in ("ceildiv", "min"):
+        return all(map(_positive, e.args))
+    if e.op == "where":
+        return all(map(_positive, e.args[1:]))
+    return e.op == "column" or (e.op == "max" and any(map(_positive, e.args)))
 
 
 def less(a: Expr, b: Expr) -> Expr:
@@ -299,7 +322,7 @@ class Evaluator:
         if e.op == "column":
             return self._columns[e.args[0]]
         if e.op == "lookup":
-            return np.asarray(e.args[0], dtype=np.int64)[self._value(e.args[1])]
+            return np.asarray(e.args[0], dtype=np.int64)[self._columns[e.args[1]]]
         if e.op == "mul":
             product = self._product(e.args[1:])
             return product if e.args[0] == 1 else product * e.args[0]

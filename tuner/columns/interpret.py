@@ -56,8 +56,7 @@ def _values(group: int, d: Decision) -> list[Any]:
     if d.kind == "perfect_tile":
         return [column(c, group, d.extent) for c in range(d.start, d.stop)]
     if d.kind == "categorical":
-        index = column(d.start, group, len(d.candidates))
-        return [lookup(d.candidates, index)]
+        return [lookup(d.candidates, d.start)]
     raise Unsupported("a sampled compute location")
 
 

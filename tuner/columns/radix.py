@@ -16,8 +16,10 @@ from tuner.columns.expr import (
     ZERO,
     Expr,
     add,
+    at_least_one,
     both,
     const,
+    constant_factor,
     equal,
     floordiv,
     less,
@@ -212,7 +214,7 @@ def _is_low(coef: Expr, by: Expr) -> Expr:
 
 def _down(a: Expr, by: Expr) -> Expr:
     """``a // by``, with ``by`` at least 1: coefficients are 0 in rows where they do not count."""
-    return floordiv(a, by if value_of(by) else maximum(by, ONE))
+    return floordiv(a, at_least_one(by))
 
 
 def _span(digit: Digit, coef: Expr) -> Expr:
@@ -252,9 +254,11 @@ def _even(digit: Digit, coef: Expr, by: Expr) -> Expr:
     """1 where ``by`` lies inside the digit and both its parts come out even."""
     reach = upper(mul(coef, digit.extent))
     bound = value_of(by)
-    if reach is not None and bound is not None and reach <= bound:
+    if bound is not None and bound % constant_factor(coef):
+        return ZERO
+    if bound is not None and reach is not None and reach <= bound:
         return ZERO
     size = _down(by, coef)
-    whole = equal(modulo(by, coef if value_of(coef) else maximum(coef, ONE)), ZERO)
-    even = equal(modulo(digit.extent, maximum(size, ONE)), ZERO)
+    whole = equal(modulo(by, at_least_one(coef)), ZERO)
+    even = equal(modulo(digit.extent, at_least_one(size)), ZERO)
     return both(whole, less(ONE, size), less(size, digit.extent), even)
