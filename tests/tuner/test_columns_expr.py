@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.columns import expr
-from tuner.columns.expr import Evaluator, column, const, lookup, mul, quotient, upper
+from tuner.columns.evaluate import Evaluator
+from tuner.columns.expr import column, const, lookup, mul, quotient, upper
 from tuner.factors import factorisations
 
 EXTENT, PARTS = 96, 3

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.columns.expr import Evaluator, column, const, value_of
+from tuner.columns.evaluate import Evaluator
+from tuner.columns.expr import column, const, value_of
 from tuner.columns.forms import Form, Quotient
 from tuner.columns.program import Digit
 from tuner.columns.radix import Radix

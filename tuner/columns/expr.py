@@ -1,4 +1,4 @@
-"""Integer expressions over the columns of a decision matrix, evaluated for all rows at once.
+"""Integer expressions over the columns of a decision matrix, simplified as they are built.
 
 Products are kept in a normal form (a constant times sorted factors), so that equal extents compare
 equal and a stride can be divided by an extent that it contains.
@@ -6,56 +6,17 @@ equal and a stride can be divided by an extent that it contains.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
-from itertools import count
-from math import prod
-from typing import Any, ClassVar
-from weakref import WeakValueDictionary
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+from tuner.columns.bounds import positive, upper
+from tuner.columns.evaluate import BINARY
+from tuner.columns.node import ONE, ZERO, Expr, const, factors_of, value_of
 
-IntColumn = NDArray[np.int64]
-
-
-class Expr:
-    """``op`` applied to ``args``: expressions, and the constants that ``op`` needs.
-
-    Build expressions with the functions of this module; they simplify.  There is one object for
-    each distinct expression, so that equality is identity; ``order`` is its place in the order of
-    making, which sorts factors and terms.
-    """
-
-    __slots__ = ("__weakref__", "args", "op", "order")
-    _made: ClassVar[WeakValueDictionary[tuple[Any, ...], Expr]] = WeakValueDictionary()
-    _orders: ClassVar[Iterator[int]] = count()
-
-    op: str
-    args: tuple[Any, ...]
-    order: int
-
-    def __new__(cls, op: str, args: tuple[Any, ...]) -> Expr:
-        """The one expression with these parts."""
-        key = (op, *args)
-        found = cls._made.get(key)
-        if found is None:
-            found = object.__new__(cls)
-            found.op, found.args, found.order = op, args, next(cls._orders)
-            cls._made[key] = found
-        return found
-
-    def __repr__(self) -> str:
-        return str(self.args[0]) if self.op == "const" else f"<{self.op} {self.order}>"
-
-
-def const(value: int) -> Expr:
-    """The same integer for every row."""
-    return Expr("const", (int(value),))
-
-
-ONE, ZERO = const(1), const(0)
+__all__ = [
+    "ONE", "ZERO", "Expr", "add", "at_least_one", "both", "ceildiv", "column", "const",
+    "constant_factor", "divisor_or_one", "equal", "floordiv", "less", "lookup", "maximum",
+    "minimum", "modulo", "mul", "negated", "quotient", "upper", "value_of", "where",
+]  # fmt: skip
 
 
 def column(index: int, group: int, product: int) -> Expr:
@@ -72,23 +33,9 @@ def _order(e: Expr) -> int:
     return e.order
 
 
-def value_of(e: Expr) -> int | None:
-    """The value of a constant, else None."""
-    return int(e.args[0]) if e.op == "const" else None
-
-
-def _factors(e: Expr) -> tuple[int, tuple[Expr, ...]]:
-    """``(constant, factors)`` whose product ``e`` is."""
-    if e.op == "const":
-        return e.args[0], ()
-    if e.op == "mul":
-        return e.args[0], e.args[1:]
-    return 1, (e,)
-
-
 def constant_factor(e: Expr) -> int:
     """The constant that an expression is visibly a multiple of."""
-    return _factors(e)[0] or 1
+    return factors_of(e)[0] or 1
 
 
 def _product(scale: int, factors: Iterable[Expr]) -> Expr:
@@ -102,7 +49,7 @@ def mul(*items: Expr) -> Expr:
     """Product."""
     scale, factors = 1, list[Expr]()
     for item in items:
-        k, parts = _factors(item)
+        k, parts = factors_of(item)
         scale *= k
         factors.extend(parts)
     return _product(scale, factors)
@@ -128,7 +75,7 @@ def add(*items: Expr) -> Expr:
 
 def quotient(a: Expr, b: Expr) -> Expr | None:
     """``a / b`` where ``b`` visibly divides ``a``, else None."""
-    (ka, fa), (kb, fb) = _factors(a), _factors(b)
+    (ka, fa), (kb, fb) = factors_of(a), factors_of(b)
     rest = list(fa)
     for f in fb:
         if f not in rest:
@@ -140,7 +87,7 @@ def quotient(a: Expr, b: Expr) -> Expr | None:
 def _binary(op: str, a: Expr, b: Expr) -> Expr:
     va, vb = value_of(a), value_of(b)
     if va is not None and vb is not None:
-        return const(int(_BINARY[op](va, vb)))
+        return const(int(BINARY[op](va, vb)))
     return Expr(op, (a, b))
 
 
@@ -176,20 +123,7 @@ def maximum(a: Expr, b: Expr) -> Expr:
 
 def at_least_one(a: Expr) -> Expr:
     """The expression, raised to 1 where it may be 0."""
-    return a if _positive(a) else maximum(a, ONE)
-
-
-def _positive(e: Expr) -> bool:
-    """Whether an expression is visibly positive; tile factors and extents are."""
-    if e.op == "const":
-        return int(e.args[0]) > 0
-    if e.op == "mul":
-        return int(e.args[0]) > 0 and all(map(_positive, e.args[1:]))
-    if e.op in ("ceildiv", "min"):
-        return all(map(_positive, e.args))
-    if e.op == "where":
-        return all(map(_positive, e.args[1:]))
-    return e.op == "column" or (e.op == "max" and any(map(_positive, e.args)))
+    return a if positive(a) else maximum(a, ONE)
 
 
 def less(a: Expr, b: Expr) -> Expr:
@@ -229,115 +163,3 @@ def where(condition: Expr, a: Expr, b: Expr) -> Expr:
 def divisor_or_one(wanted: Expr, of: Expr) -> Expr:
     """``wanted`` where it divides ``of``, else 1."""
     return _binary("divisor_or_one", wanted, of)
-
-
-def _divisor_or_one(wanted: Any, of: Any) -> Any:
-    return np.where(of % wanted == 0, wanted, 1)
-
-
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "ceildiv": lambda a, b: -(-a // b),
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "min": np.minimum,
-    "max": np.maximum,
-    "both": np.multiply,
-    "less": lambda a, b: np.less(a, b).astype(np.int64),
-    "equal": lambda a, b: np.equal(a, b).astype(np.int64),
-    "divisor_or_one": _divisor_or_one,
-}
-
-
-def upper(e: Expr) -> int | None:
-    """A bound that no row exceeds, or None if none is seen.
-
-    Sampled values are at least 0 (tile factors at least 1), and so is every coefficient.
-    """
-    if e.op == "const":
-        return int(e.args[0])
-    if e.op == "lookup":
-        return int(max(e.args[0]))
-    if e.op in ("column", "mul"):
-        return _upper_product(e)
-    if e.op == "add":
-        parts = [upper(a) for a in e.args[1:]]
-        return None if None in parts else int(e.args[0]) + sum(p for p in parts if p is not None)
-    if e.op in ("less", "equal", "both"):
-        return 1
-    if e.op in ("min", "max"):
-        known = [u for a in e.args if (u := upper(a)) is not None]
-        return _OF_KNOWN[e.op](known) if len(known) >= (1 if e.op == "min" else 2) else None
-    return upper(e.args[0]) if e.op in ("ceildiv", "floordiv", "divisor_or_one") else None
-
-
-_OF_KNOWN: dict[str, Callable[[list[int]], int]] = {"min": min, "max": max}
-
-
-def _upper_product(e: Expr) -> int | None:
-    """The factors of one tile multiply to its extent at most, each of them used once."""
-    scale, factors = _factors(e)
-    groups: dict[Any, int] = {}
-    used: Counter[int] = Counter()
-    for f in factors:
-        if f.op != "column":
-            bound = upper(f)
-            if bound is None:
-                return None
-            scale *= bound
-            continue
-        index, group, product = f.args
-        used[index] += 1
-        groups[group, used[index]] = product
-    return scale * prod(groups.values()) if scale >= 0 else None
-
-
-class Evaluator:
-    """Values of expressions on one decision matrix ``(n, d)``; shared parts are computed once."""
-
-    def __init__(self, matrix: NDArray[np.int64]) -> None:
-        self._columns = np.ascontiguousarray(matrix.T)
-        self._n = len(matrix)
-        self._known: dict[Expr, Any] = {}
-        self._full: dict[Expr, IntColumn] = {}
-        self._products: dict[tuple[Expr, ...], Any] = {}
-
-    def __call__(self, e: Expr) -> IntColumn:
-        """Value of ``e`` for each row, shape ``(n,)``."""
-        found = self._full.get(e)
-        if found is None:
-            value = self._value(e)
-            found = value if np.ndim(value) else np.full(self._n, value, dtype=np.int64)
-            self._full[e] = found
-        return found
-
-    def _value(self, e: Expr) -> Any:
-        known = self._known.get(e)
-        if known is None:
-            known = self._known[e] = self._compute(e)
-        return known
-
-    def _compute(self, e: Expr) -> Any:
-        if e.op == "const":
-            return e.args[0]
-        if e.op == "column":
-            return self._columns[e.args[0]]
-        if e.op == "lookup":
-            return np.asarray(e.args[0], dtype=np.int64)[self._columns[e.args[1]]]
-        if e.op == "mul":
-            product = self._product(e.args[1:])
-            return product if e.args[0] == 1 else product * e.args[0]
-        if e.op == "add":
-            return reduce(np.add, (self._value(t) for t in e.args[1:]), e.args[0])
-        if e.op == "where":
-            return np.where(*(self._value(a) for a in e.args))
-        return _BINARY[e.op](*(self._value(a) for a in e.args))
-
-    def _product(self, factors: tuple[Expr, ...]) -> Any:
-        """Product of factors; others that begin with the same ones take it up from there."""
-        if len(factors) == 1:
-            return self._value(factors[0])
-        known = self._products.get(factors)
-        if known is None:
-            known = self._product(factors[:-1]) * self._value(factors[-1])
-            self._products[factors] = known
-        return known

@@ -7,29 +7,22 @@ one has extent 1.  What stays a quotient in some rows is a :class:`Split` with s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tuner.columns.cuts import cuts, down, is_low, top
 from tuner.columns.expr import (
     ONE,
     ZERO,
     Expr,
     add,
-    at_least_one,
     both,
-    const,
-    constant_factor,
-    equal,
     floordiv,
     less,
-    maximum,
-    modulo,
     mul,
     negated,
     quotient,
-    upper,
-    value_of,
     where,
 )
 from tuner.columns.forms import Form, Quotient
@@ -168,7 +161,7 @@ class Radix:
         if not q.remainder:
             return self._part(inner.form.coefs, replace(q, by=by), d.open)
         terms = self.expand(inner.form.coefs)
-        wrapped = {k: mul(_is_low(c, by), c) for k, c in terms.items()}
+        wrapped = {k: mul(is_low(c, by), c) for k, c in terms.items()}
         return _with({}, Split(wrapped, inner.by, q.by, d.open))
 
     def _divide(self, coefs: Mapping[Digit, Expr], by: Expr, guard: Expr) -> _Divided:
@@ -178,22 +171,22 @@ class Radix:
         return self._known[key]
 
     def _divided(self, terms: Coefs, by: Expr, guard: Expr) -> _Divided:
-        is_low = {d: _is_low(c, by) for d, c in terms.items()}
-        below = {d: c for d, c in terms.items() if is_low[d] != ZERO}
-        high = {d: mul(negated(is_low[d]), _down(c, by)) for d, c in terms.items()}
-        low = {d: mul(is_low[d], c) for d, c in below.items()}
-        for d, where_cut in _cuts(below, is_low, by, guard).items():
+        mark = {d: is_low(c, by) for d, c in terms.items()}
+        below = {d: c for d, c in terms.items() if mark[d] != ZERO}
+        high = {d: mul(negated(mark[d]), down(c, by)) for d, c in terms.items()}
+        low = {d: mul(mark[d], c) for d, c in below.items()}
+        for d, where_cut in cuts(below, mark, by, guard).items():
             if where_cut != ZERO:
                 self._cut(d, where_cut, below[d], by)
                 cut = self._cuts[d]
                 high[cut.outer], high[cut.inner] = ONE, high.pop(d)
                 low[cut.inner] = low.pop(d)
-        reaches = negated(less(_top(low), by))
+        reaches = negated(less(top(low), by))
         return _Divided({d: c for d, c in high.items() if c != ZERO}, low, both(guard, reaches))
 
     def _cut(self, digit: Digit, where_cut: Expr, coef: Expr, by: Expr) -> None:
         """Cut a digit where ``where_cut`` is 1, so that its inner part just reaches ``by``."""
-        inner = where(where_cut, _down(by, coef), digit.extent)
+        inner = where(where_cut, down(by, coef), digit.extent)
         outer = floordiv(digit.extent, inner)
         self._cuts[digit] = _Cut(
             Digit(f"{digit.name}.0", outer, digit.reduction),
@@ -205,60 +198,3 @@ class Radix:
 
 def _with(coefs: Coefs, split: Split) -> Resolved:
     return Resolved(coefs, () if split.scale == ZERO else (split,))
-
-
-def _is_low(coef: Expr, by: Expr) -> Expr:
-    rest = modulo(coef, by)
-    return ZERO if rest == ZERO else less(ZERO, rest)
-
-
-def _down(a: Expr, by: Expr) -> Expr:
-    """``a // by``, with ``by`` at least 1: coefficients are 0 in rows where they do not count."""
-    return floordiv(a, at_least_one(by))
-
-
-def _span(digit: Digit, coef: Expr) -> Expr:
-    if (value_of(coef) or 0) < 0:
-        raise Unsupported("a quotient of an index that runs backwards")
-    return mul(coef, add(digit.extent, const(-1)))
-
-
-def _top(coefs: Mapping[Digit, Expr]) -> Expr:
-    """Largest value of a sum."""
-    return add(*(_span(d, c) for d, c in coefs.items())) if coefs else ZERO
-
-
-def _cuts(below: Coefs, is_low: Mapping[Digit, Expr], by: Expr, guard: Expr) -> dict[Digit, Expr]:
-    """1 where a digit is cut: it spans most, and a multiple of ``by`` falls into it evenly."""
-    spans = {d: mul(is_low[d], _span(d, c)) for d, c in below.items()}
-    top = add(ZERO, *spans.values())
-    largest = _largest(spans.values())
-    rest = both(guard, negated(less(top, by)))
-    out: dict[Digit, Expr] = {}
-    for d, c in below.items():
-        most = equal(spans[d], largest)
-        fits = less(add(top, mul(const(-1), spans[d])), c)
-        out[d] = both(rest, is_low[d], most, fits, _even(d, c, by))
-        rest = both(rest, negated(most))
-    return out
-
-
-def _largest(spans: Iterable[Expr]) -> Expr:
-    out = ZERO
-    for span in spans:
-        out = maximum(out, span)
-    return out
-
-
-def _even(digit: Digit, coef: Expr, by: Expr) -> Expr:
-    """1 where ``by`` lies inside the digit and both its parts come out even."""
-    reach = upper(mul(coef, digit.extent))
-    bound = value_of(by)
-    if bound is not None and bound % constant_factor(coef):
-        return ZERO
-    if bound is not None and reach is not None and reach <= bound:
-        return ZERO
-    size = _down(by, coef)
-    whole = equal(modulo(by, at_least_one(coef)), ZERO)
-    even = equal(modulo(digit.extent, at_least_one(size)), ZERO)
-    return both(whole, less(ONE, size), less(size, digit.extent), even)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tuner import nest
-from tuner.columns.expr import Evaluator, Expr
+from tuner.columns.evaluate import Evaluator
+from tuner.columns.node import Expr
 from tuner.decisions import IntMatrix
 
 DigitTemplate = tuple[str, str, Expr, bool]  # name, kind, extent, whether it is a reduction
