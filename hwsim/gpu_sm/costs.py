@@ -144,10 +144,14 @@ def _spill_missed(rows: Rows, chip: GpuChip, occupancy: Occupancy) -> Floats:
     return np.asarray(1 - np.minimum(l1 / np.maximum(footprint, 1), 1))
 
 
-def memory_latency(chip: GpuChip, traffic: Traffic) -> Floats:
-    """Clocks that one load from beyond L1 takes, by the share that goes on to DRAM."""
-    share = np.minimum(traffic.dram_read_bytes / np.maximum(traffic.l2_read_bytes, 1), 1)
-    return np.asarray(chip.l2_latency + share * (chip.dram_latency - chip.l2_latency))
+def _load_latency(chip: GpuChip, asked: Floats, l2: Floats, dram: Floats) -> Floats:
+    """Mean clocks of a load, of whose ``asked`` bytes some come from L2 and of these from DRAM."""
+    beyond_l1, beyond_l2 = (np.minimum(part / np.maximum(asked, 1), 1) for part in (l2, dram))
+    return np.asarray(
+        chip.l1_latency
+        + beyond_l1 * (chip.l2_latency - chip.l1_latency)
+        + beyond_l2 * (chip.dram_latency - chip.l2_latency)
+    )
 
 
 def _launch_path(rows: Rows, chip: GpuChip) -> Floats:
@@ -175,7 +179,10 @@ def _stage_path(
     stages = np.maximum(rows["pipeline_stages"], 1)
     batches = np.where(stages > 1, np.minimum(batches, 1) / np.maximum(stages - 1, 1), batches)
     barriers = rows["barriers"] * model.barrier_clk
-    return np.asarray(batches * steps * memory_latency(chip, traffic) + barriers)
+    latency = _load_latency(
+        chip, traffic.asked_stage_bytes, traffic.l2_stage_bytes, traffic.dram_stage_bytes
+    )
+    return np.asarray(batches * steps * latency + barriers)
 
 
 def _compute_path(
@@ -196,9 +203,10 @@ def _operand_stalls(
     rows: Rows, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
 ) -> Floats:
     """Waiting for operands: once an iteration, or an access where there are no iterations."""
-    hit = traffic.l1_hit
-    near = hit * chip.l1_latency + (1 - hit) * memory_latency(chip, traffic)
-    latency = {"_shared_local": np.full(rows.n, chip.shared_latency), "_global_local": near}
+    direct = _load_latency(
+        chip, traffic.asked_direct_bytes, traffic.l2_direct_bytes, traffic.dram_direct_bytes
+    )
+    latency = {"_shared_local": np.full(rows.n, chip.shared_latency), "_global_local": direct}
     stalls = np.zeros(rows.n)
     for kind, clk in latency.items():
         streams = [s for s in access if s.endswith(kind) and s[0] != "c"]

@@ -44,7 +44,14 @@ class Traffic:
     dram_stage_bytes: Floats
     dram_direct_bytes: Floats
     dram_write_bytes: Floats
-    l1_hit: Floats  # share of the sectors that direct loads ask for
+    asked_stage_bytes: Floats  # in sectors that the loads ask L1 for
+    asked_direct_bytes: Floats
+
+    @property
+    def l1_hit(self) -> Floats:
+        """Share of the sectors that direct loads find in L1."""
+        missed = self.l2_direct_bytes / np.maximum(self.asked_direct_bytes, 1)
+        return np.where(self.asked_direct_bytes > 0, np.maximum(1 - missed, 0), 0)
 
     @property
     def l2_read_bytes(self) -> Floats:
@@ -79,7 +86,6 @@ def traffic_of(
     fit = _l1_fit(rows, chip, occupancy, access)
     cold = 1 - _warm(rows, chip)
     sums = {name: np.zeros(rows.n) for name in Traffic.__dataclass_fields__}
-    asked, found = np.zeros(rows.n), np.zeros(rows.n)
     for stream in (s for s in LOADS if s in access):
         sectors = requests[stream] * access[stream].sectors
         distinct = np.minimum(_block_bytes(rows, stream) / SECTOR_BYTES, sectors)
@@ -89,8 +95,7 @@ def traffic_of(
             sums["stage_tags"] += requests[stream] * access[stream].lines
         else:  # hits pass the banks like shared memory
             sums["l1_passes"] += requests[stream] * access[stream].global_wavefronts
-            asked += sectors
-            found += sectors - missed
+        sums[f"asked_{kind}_bytes"] += sectors * blocks * SECTOR_BYTES
         sums[f"l2_{kind}_bytes"] += missed * blocks * SECTOR_BYTES
         reads = _dram_read(rows, chip, occupancy, stream, missed * SECTOR_BYTES)
         sums[f"dram_{kind}_bytes"] += reads * cold
@@ -98,7 +103,6 @@ def traffic_of(
         sums["store_tags"] += requests[stream] * access[stream].lines
         sums["l2_write_bytes"] += requests[stream] * access[stream].sectors * blocks * SECTOR_BYTES
         sums["dram_write_bytes"] += rows[f"{stream}_unique_bytes"] * cold
-    sums["l1_hit"] = found / np.maximum(asked, 1)
     return Traffic(**sums)
 
 
