@@ -17,6 +17,7 @@ import numpy as np
 from tvm.ir.utils import derived_object
 from tvm.s_tir import Schedule, Trace
 from tvm.s_tir import meta_schedule as ms
+from tvm_ffi import register_error
 
 from tuner import spaces
 from tuner.decisions import IntColumn
@@ -29,7 +30,8 @@ from tuner.tvm_measure import SimBuilder, SimRunner
 Found = tuple[str, int, IntColumn]  # candidate, sketch, decision vector
 
 
-class _Stopped(Exception):
+@register_error
+class _Stopped(RuntimeError):
     """Raised inside TVM's tuning to end it between rounds."""
 
 
@@ -104,7 +106,10 @@ class TvmSearch:
         return [candidate for candidate, _, _ in self._batch]
 
     def _locate(self, trace: Any) -> Found:
-        sketch = self._sketches[_body(trace)]
+        body = _body(trace)
+        if body not in self._sketches:
+            raise RuntimeError(f"TVM measured a schedule that is none of the sketches:\n{body}")
+        sketch = self._sketches[body]
         row = sketch.row_of(trace)
         return sketch.hash(row), sketch.index, row
 
