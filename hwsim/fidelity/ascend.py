@@ -97,6 +97,6 @@ def _read(
 def _chip_of(row: Row, shelf: Shelf) -> Chip:
     """The named part, or the one that the row's cores and clock point at."""
     named = row.get("chip", "")
-    if re.match(r"(?i)ascend[-_ ]?\d", named) and "910B" not in named.upper():
-        return shelf.find(named)
-    return shelf.find(published.chip_name(row))
+    other_part = re.match(r"(?i)ascend[-_ ]?\d", named) and "910B" not in named.upper()
+    known = named if other_part or shelf.has_own(named) else published.chip_name(row)
+    return shelf.find(known, "ascend_cube")

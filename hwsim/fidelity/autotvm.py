@@ -17,7 +17,7 @@ from hwsim.table import KernelTable
 def tophub(source: Source, shelf: Shelf) -> Iterator[Finding]:
     """``tophub_cuda*``: direct convolutions and batched matmuls in fp32."""
     reading = Reading(
-        chip_of=lambda row: shelf.find(row["device"]),
+        chip_of=lambda row: shelf.find(row["device"], "gpu_sm"),
         table_of=_table,
         measured={"latency": ("time_s", None)},
         undescribed="a template without a constructor here: only conv2d_nchw and batch_matmul",

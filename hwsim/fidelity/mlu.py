@@ -63,7 +63,7 @@ def _read(
 def _chip_of(row: Row, shelf: Shelf) -> Chip:
     """The board that a row names (``MLU370-X4K`` is an X4), at the clock that it states."""
     board = re.match(r"(?i)mlu370-[a-z]\d", row["chip"])
-    chip = _mlu(shelf.find(board[0] if board else row["chip"]))
+    chip = _mlu(shelf.find(board[0] if board else row["chip"], "mlu_sram"))
     try:
         clock_mhz = float(row.get("clock_mhz") or chip.clock_mhz)
     except ValueError:

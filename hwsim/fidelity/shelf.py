@@ -39,22 +39,26 @@ class Shelf:
         self._own = {squeeze(chip.name): chip for chip in map(load_file, files)}
         self._shipped = {squeeze(name): name for name in chip_names()}
 
-    def find(self, device: str, board: str | None = None) -> Chip:
+    def find(self, device: str, backend: str, board: str | None = None) -> Chip:
         """The chip that ``device`` names; ``board`` is its chip file where the name leaves it open.
 
         Raises
         ------
         ChipError
-            No chip has that name.
+            No chip of ``backend`` has that name.
         """
         key = squeeze(device)
-        if key in self._shipped:
-            return load_chip(self._shipped[key])
-        if board is not None or key in _ALIASES:
-            return load_chip(board or _ALIASES[key])
-        if key in self._own:
-            return self._own[key]
-        raise ChipError(f"no chip file for {device!r}, neither shipped nor in DIR/chips")
+        name = self._shipped.get(key) or board or _ALIASES.get(key)
+        chip = load_chip(name) if name else self._own.get(key)
+        if chip is None:
+            raise ChipError(f"no chip file for {device!r}, neither shipped nor in DIR/chips")
+        if chip.backend != backend:
+            raise ChipError(f"{chip.name} is a {chip.backend} chip, the kernels are for {backend}")
+        return chip
+
+    def has_own(self, device: str) -> bool:
+        """Whether a chip file of the folder has that name."""
+        return squeeze(device) in self._own
 
 
 def on_chip(
@@ -64,12 +68,12 @@ def on_chip(
     needed: tuple[str, ...],
     board: str | None = None,
 ) -> tuple[Chip | None, pd.DataFrame, list[Skip]]:
-    """The chip, the rows that have all that is ``needed``, and skips for the others.
+    """The GPU, the rows that have all that is ``needed``, and skips for the others.
 
     Without a chip file (None) no row is left.
     """
     try:
-        chip = shelf.find(device, board)
+        chip = shelf.find(device, "gpu_sm", board)
     except ChipError as error:
         return None, frame[:0], [Skip(device, len(frame), str(error))]
     return chip, *complete(frame, needed, chip.name)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 CONV = "block_size_x,block_size_y,tile_size_x,tile_size_y,read_only,use_padding,use_shmem,status,"
 CONV += "median_ms,mean_ms,min_ms,std_ms,first_ms,n_runs,grid_x,grid_y,threads,smem_bytes,filter"
+ONE = "32,4,2,2,0,0,1,ok,1,1,1,0,1,32,64,512,128,0,15"
 GEMM = "MWG,NWG,KWG,MDIMC,NDIMC,MDIMA,NDIMB,KWI,VWM,VWN,STRM,STRN,SA,SB,median_ms,min_ms"
 NEUSIGHT = "device,op,split,B,M,N,K,dtype,latency_ms,kernel_name,tile_m,tile_n,family,block,split_k"
 TILING = "case,chip,M,N,K,dtype_a,trans_a,trans_b,split_m,split_n,single_core_m,single_core_n,"
@@ -34,7 +35,8 @@ FILES: dict[str, list[str]] = {
         CONV.replace(",use_shmem", "").replace(",filter", ""),
         "32,4,2,2,0,0,ok,1.5,1.5,1.4,0,1,10,64,512,128,0",
     ],
-    "gpu/validation/bh_conv_MI250X.csv": [CONV, "32,4,2,2,0,0,1,ok,1,1,1,0,1,32,64,512,128,0,15"],
+    "gpu/validation/bh_conv_MI250X.csv": [CONV, ONE],
+    "gpu/validation/bh_conv_mlu370-x4.csv": [CONV, ONE],
     "gpu/validation/bh_gemm_fp32_1024_my-gpu.csv": [
         GEMM,
         "64,64,32,8,8,8,8,2,1,1,0,0,1,1,0.4,0.39",
