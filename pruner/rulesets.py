@@ -7,6 +7,7 @@ be at least as good.  ``as-described`` is the published description to the lette
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +78,8 @@ RULE_SETS: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> version, printe
 }
 
 
+_PLUS = re.compile(r"\+(?![^{]*\})")  # not within braces
+
 # Probability above 0.85 and nothing else: what is as good as the best has no protection.
 LITERAL_GATE = GateOptions(caution=0.0)
 
@@ -113,16 +116,20 @@ class Rules:
 def rule_set(name: str, files: Iterable[str | Path] = ()) -> Rules:
     """A shipped rule set and, behind its rules, every rule of the given ``.py`` files.
 
+    ``name`` may add shipped rules: ``default+core-starvation{min_share=0.5}``.
+
     Raises
     ------
     RuleError
-        No such rule set; a file that cannot be loaded; a rule without defaults for its fields.
+        No such rule set or rule; a file that cannot be loaded; a rule without defaults for its
+        fields.
     """
-    if name not in RULE_SETS:
-        raise RuleError(f"rule set {name!r}: unknown; known: {', '.join(RULE_SETS)}")
-    version, specs = RULE_SETS[name]
+    base, *more = _PLUS.split(name)
+    if base not in RULE_SETS:
+        raise RuleError(f"rule set {base!r}: unknown; known: {', '.join(RULE_SETS)}")
+    version, specs = RULE_SETS[base]
     registry, label = builtin(), f"{name}@{version}"
-    rules = [registry.parse(spec) for spec in specs]
+    rules = [registry.parse(spec) for spec in (*specs, *more)]
     for path in files:
         longer = registry.with_file(path)
         extra = [n for n in longer.classes if n not in registry.classes]
@@ -132,5 +139,5 @@ def rule_set(name: str, files: Iterable[str | Path] = ()) -> Rules:
         label,
         tuple(r for r in rules if r.stage == "task"),
         tuple(r for r in rules if r.stage == "trial"),
-        LITERAL_GATE if name == "as-described" else GateOptions(),
+        LITERAL_GATE if base == "as-described" else GateOptions(),
     )

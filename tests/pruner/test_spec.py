@@ -154,6 +154,21 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         load_rules([write(tmp_path / "rules.txt", "x")])
 
 
+def test_shipped_rules_join_a_rule_set() -> None:
+    rules = rule_set("default+core-starvation{min_share=1e+0}+bank-conflict")
+    assert rules.specs[-2:] == ("core-starvation{min_share=1.0}", "bank-conflict{max_ways=16.0}")
+    assert rules.name == "default+core-starvation{min_share=1e+0}+bank-conflict@1.0.0"
+    assert rule_set(rules.name.split("@")[0]) == rules
+    with pytest.raises(RuleError, match="rule 'nonsense': unknown"):
+        rule_set("default+nonsense")
+
+
+def test_only_the_literal_set_has_the_literal_gate() -> None:
+    assert rule_set("as-described").gate.caution == 0
+    assert rule_set("default").gate.caution == 0.99
+    assert rule_set("as-described").gate.threshold == rule_set("default").gate.threshold == 0.85
+
+
 def test_unknown_rule_set() -> None:
     with pytest.raises(RuleError, match="unknown; known: default, as-described, heuristic"):
         rule_set("defualt")
