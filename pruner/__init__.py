@@ -5,6 +5,6 @@ instructions may take (:mod:`pruner.task` is the description it wants).  During 
 :class:`~pruner.trial.TrialStage` judges candidates by rules and by a gate that learns from the
 run's measurements.  Both answer with a :class:`~pruner.verdict.Verdict` for everything they prune.
 
-Rules are frozen dataclasses, one file each in :mod:`pruner.rules`; :func:`~pruner.rulesets.rule_set`
-loads a shipped set and users' files, :mod:`pruner.testing` holds a rule to its contract.
+Rules are frozen dataclasses, one file each in :mod:`pruner.rules`.  A shipped set and users' files
+are loaded by :func:`~pruner.rulesets.rule_set`; :mod:`pruner.testing` holds a rule to its contract.
 """

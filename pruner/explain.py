@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,15 @@ def verdict_of(
         rule=spec,
         reason=fill(finding.reason, need, have, finding.unit) if not keep else "within the limit",
         basis=[basis(chip, path) for path in finding.basis],
-        evidence=[Evidence(name=finding.quantity, need=need, have=have, unit=finding.unit)],
+        evidence=[evidence(finding.quantity, need, have, finding.unit)],
         benefit=None if keep else _benefit(finding, need, have, hard, stage, chip),
     )
+
+
+def evidence(name: str, need: float, have: float, unit: str) -> Evidence:
+    """One comparison; an infinite side is none (JSON has no infinity)."""
+    sides = [value if math.isfinite(value) else None for value in (need, have)]
+    return Evidence(name=name, need=sides[0], have=sides[1], unit=unit)
 
 
 def _benefit(

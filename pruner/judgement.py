@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.explain import trial_s, verdict_of
+from pruner.explain import evidence, trial_s, verdict_of
 from pruner.gate import Opinion
 from pruner.rule import BoolColumn, Finding, FloatColumn
-from pruner.verdict import Benefit, Evidence, Explanation, Verdict, kept
+from pruner.verdict import Benefit, Explanation, Verdict, kept
 
 KEPT, GATE = -1, -2  # codes of what no rule pruned
 
@@ -157,8 +157,8 @@ class Judgement:
             rule=self.gate,
             reason=f"{words}: probability {p:.3f}, predicted {predicted:.6g} us, cut {cut:.6g} us",
             evidence=[
-                Evidence(name="worthless_probability", need=p, have=self.threshold, unit="share"),
-                Evidence(name="predicted_us", need=predicted, have=cut, unit="us"),
+                evidence("worthless_probability", p, self.threshold, "share"),
+                evidence("predicted_us", predicted, cut, "us"),
             ],
             benefit=None if keep else benefit,
             probability=p,

@@ -36,16 +36,20 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison: the candidate's side and the chip's side, both in ``unit``."""
+    """One comparison: the candidate's side and the chip's side, both in ``unit``.
+
+    ``None`` is no number at all: a limit that does not exist (yet).
+    """
 
     name: str
-    need: float
-    have: float
+    need: float | None
+    have: float | None
     unit: str
 
     def __str__(self) -> str:
         """``l0a_bytes: need 131072 B, have 65536 B``."""
-        return f"{self.name}: need {self.need:.10g} {self.unit}, have {self.have:.10g} {self.unit}"
+        sides = [f"{v:.10g} {self.unit}" if v is not None else "-" for v in (self.need, self.have)]
+        return f"{self.name}: need {sides[0]}, have {sides[1]}"
 
 
 class Benefit(msgspec.Struct, frozen=True, kw_only=True):

@@ -282,6 +282,15 @@ def test_json_keys_are_snake_case_and_versioned() -> None:
         msgspec.json.decode(b'{"subject": "x", "chain": 3}', type=Explanation)
 
 
+def test_a_limit_that_does_not_exist_yet_is_null() -> None:
+    judged = TrialStage(rule_set("default").trial, None, GPU).judge(gemms(1), names(1))
+    chain = judged.explain(0)
+    assert explanation_from_json(to_json(chain)) == chain
+    bound = next(v for v in chain.chain if v.rule.startswith("roofline-bound"))
+    assert bound.evidence[0].have is None
+    assert "have -" in to_text(chain)
+
+
 def test_text_for_a_terminal() -> None:
     table = ascend(l0a_bytes=[2.0 * L0A, 1.0])
     judging = stage("capacity{scope=l0a}", chip=ASCEND, rule_set="mine")
