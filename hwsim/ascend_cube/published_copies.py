@@ -16,6 +16,7 @@ from hwsim.table import KernelTable
 _Row = Mapping[str, str]
 _BYTES = 2  # fp16
 _FRACTAL_BYTES = 32  # one row of a fractal: the contiguous piece of a tile's column in NZ order
+_UB_BYTES = 192 * 1024
 _REPEATS = 4  # of the L2 cases: the matrix whole, or each of its quarters, four times
 
 
@@ -57,10 +58,9 @@ def data_copy_case(row: _Row) -> KernelTable | None:
         f"{stream}_align_bytes": 2 if columns % 2 else 512,
         f"{stream}_unique_bytes": tensor,
     }
-    buffer = 2.0 * _BYTES * tile_rows * tile_columns
+    tile = float(_BYTES * tile_rows * tile_columns)
+    buffers = max(1, int(_UB_BYTES / tile))  # nothing is computed: UB fills with copies under way
     if stream == "x_gm_ub":
-        return KernelTable.of(
-            "ascend_cube", **values, ub_bytes=min(buffer, 96 * 1024.0), ub_buffers=2
-        )
+        return KernelTable.of("ascend_cube", **values, ub_bytes=tile, ub_buffers=buffers)
     cube = {"mm_count": 1, "mm_m": 1, "mm_n": 1, "mm_k": 1}  # what makes it a kernel of cube cores
-    return KernelTable.of("ascend_cube", **values, **cube, l1_bytes=buffer / 2, l1_buffers=2)
+    return KernelTable.of("ascend_cube", **values, **cube, l1_bytes=tile, l1_buffers=2)
