@@ -109,7 +109,7 @@ class Rules:
             "rule": print_rule(rule),
             "kind": "limit" if rule.hard else "performance",
             "backends": ", ".join(rule.backends),
-            "doc": (type(rule).__doc__ or "").strip().splitlines()[0],
+            "doc": (type(rule).__doc__ or "").strip().splitlines()[0].replace("``", ""),
         }
 
 
