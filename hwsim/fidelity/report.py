@@ -87,6 +87,8 @@ def _read(path: Path, shelf: Shelf) -> list[Finding]:
         return [Skip("", 0, str(error))]
     try:
         return list(read(source, shelf))
+    except KeyError as error:
+        return [Skip("", len(source.frame), f"no column {error}")]
     except ValueError as error:
         return [Skip("", len(source.frame), " ".join(str(error).split()))]
 

@@ -51,7 +51,7 @@ def read_rows(source: Source, reading: Reading) -> Iterator[Finding]:
         try:
             chip = reading.chip_of(row)
         except ChipError as error:
-            yield Skip(row.get("chip", ""), 1, str(error))
+            yield Skip(row.get("chip") or row.get("device", ""), 1, str(error))
             continue
         try:
             table = reading.table_of(row, chip)

@@ -99,6 +99,10 @@ FILES: dict[str, list[str]] = {
         '1080ti,conv2d_nchw.cuda,"[1, 64",,float32,[],0.0001,,,,,,,512,',
     ],
     "gpu/calibration/neusight_error.csv": ["predictor,split,op,mean_abs_pct_error", "a,b,c,1"],
+    "gpu/validation/narrow.csv": [
+        "device,op,B,M,N,K,latency_ms,tile_m,tile_n,block,family",
+        "T4,linear,1,512,512,512,0.2,64,64,64,sgemm",
+    ],
     "gpu/validation/broken.csv": ['a,b\n"unclosed'],
     "ascend/validation/matmul_tiling_910b1.csv": [
         TILING,

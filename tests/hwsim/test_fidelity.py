@@ -96,6 +96,7 @@ def test_kinds_are_predicted(entries: list[Entry], dataset: str, chip: str, meas
         ("matmul_tiling_910b1", "Ascend310P", 1, "no chip file for 'Ascend310P'"),
         ("tile_experiments", "mlu370-x4", 1, "gives no tile parameters"),
         ("bang_ladder", "mlu370-x4", 1, "scalar code"),
+        ("narrow", "", 1, "no column 'dtype'"),
         ("broken", "", 0, "not readable"),
     ],
 )
