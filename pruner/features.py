@@ -150,3 +150,12 @@ def _parallel(table: KernelTable, machine: Machine) -> Columns:
         "wave_fill": blocks / (np.ceil(blocks / cores) * cores),
         "block_steps": (table["out_tiles"] * table["k_steps"]).astype(np.float64),
     }
+
+
+def log_least_us(x: NDArray[np.float32]) -> NDArray[np.float64]:
+    """``(n,)`` logarithm of the least microseconds that the chip's peaks allow, from ``features``.
+
+    What learns latencies learns the distance to it: the trees need not learn what physics says.
+    """
+    least = x[:, FEATURE_NAMES.index("least_us")].astype(np.float64)
+    return np.asarray(np.log(np.maximum(least, 1e-3)))

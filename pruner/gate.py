@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pruner.calibration import Platt, Reliability, fit_platt, reliability
 from pruner.drift import Drift
-from pruner.features import FEATURE_NAMES
+from pruner.features import log_least_us
 from pruner.forest import ForestOptions, out_of_fold, predict, train
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,6 @@ Rows = NDArray[np.float32]
 
 VERSION = "1.0.0"
 ALLOWANCE = 1.5  # held-out errors are of places that the search has been to; elsewhere they grow
-_LEAST_US = FEATURE_NAMES.index("least_us")
 FAILURE_FACTOR = 2.0  # a failure counts as this many times the slowest kernel that ran
 
 
@@ -137,7 +136,7 @@ class Gate:
         """
         if self._booster is None:
             raise ValueError(f"gate: {self.samples} samples, it needs {self.options.min_samples}")
-        predicted = predict(self._booster, x) + _bound(x) if len(x) else np.zeros(0)
+        predicted = predict(self._booster, x) + log_least_us(x) if len(x) else np.zeros(0)
         best = float(np.log(self.best_us))
         probability = self._platt.probability(predicted, best)
         prune = (probability > self.threshold_now) & (predicted > best + self._margin)
@@ -171,15 +170,10 @@ class Gate:
             return
         x = np.concatenate(self._x)
         log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
-        held = out_of_fold(x, log - _bound(x), self._forest) + _bound(x)
+        held = out_of_fold(x, log - log_least_us(x), self._forest) + log_least_us(x)
         self._platt = fit_platt(held, log)
         error = float(np.quantile(held - log, self.options.caution))
         self._margin = ALLOWANCE * max(error, 0.0)
         best = float(log.min())
         self.held_out = reliability(self._platt.probability(held, best), log > best)
-        self._booster = train(x, log - _bound(x), self._forest)
-
-
-def _bound(x: Rows) -> Floats:
-    """``(n,)`` logarithm of the lower bound in microseconds."""
-    return np.log(np.maximum(x[:, _LEAST_US].astype(np.float64), 1e-3))
+        self._booster = train(x, log - log_least_us(x), self._forest)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.bounds import least_us
-from pruner.features import features
+from pruner.features import features, log_least_us
 from pruner.forest import ForestOptions, predict, train
 
 MIN_ROWS = 16  # measurements before the model says anything
@@ -28,7 +27,6 @@ class TreeCostModel:
         self._chip = chip
         self._options = ForestOptions(seed=seed)
         self._features: list[NDArray[np.float32]] = []
-        self._least: list[NDArray[np.float64]] = []
         self._latency_us: list[NDArray[np.float64]] = []
         self._booster: Any = None
 
@@ -40,21 +38,17 @@ class TreeCostModel:
     def update(self, table: KernelTable, latency_us: NDArray[np.float64]) -> None:
         """Learn from the candidates of ``table``: one latency each, ``inf`` for failures."""
         self._features.append(features(table, self._chip))
-        self._least.append(self._log_least(table))
         self._latency_us.append(latency_us)
         x, y = np.concatenate(self._features), np.concatenate(self._latency_us)
         worked = np.isfinite(y)
         if len(y) < MIN_ROWS or not worked.any():
             return
         latency = np.where(worked, y, y[worked].max() * FAILURE_FACTOR)
-        target = np.log(latency) - np.concatenate(self._least)
-        self._booster = train(x, target, self._options)
+        self._booster = train(x, np.log(latency) - log_least_us(x), self._options)
 
     def predict(self, table: KernelTable) -> NDArray[np.float64]:
         """Predicted log latency ``(n_candidates,)``; only where :attr:`ready`."""
         if self._booster is None:
             raise RuntimeError("the cost model has not been trained")
-        return predict(self._booster, features(table, self._chip)) + self._log_least(table)
-
-    def _log_least(self, table: KernelTable) -> NDArray[np.float64]:
-        return np.asarray(np.log(table.per_candidate(least_us(table, self._chip))))
+        x = features(table, self._chip)
+        return predict(self._booster, x) + log_least_us(x)

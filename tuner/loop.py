@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.table import KernelTable
-from pruner.trial import Judgement, TrialStage
+from pruner.judgement import Judgement
+from pruner.trial import TrialStage
 from pruner.verdict import Verdict
 from traces import Measurement
 from tuner.cost_model import TreeCostModel
@@ -116,7 +117,7 @@ class Loop:
         offers = self._offer(pool, order, hashes, judgement)
         chosen = [o for o in offers if o.job is not None]
         self._measure(chosen)
-        self._learn(table, offers)
+        self._learn(table, offers, judgement)
         self._write(offers)
         return len(chosen)
 
@@ -165,10 +166,10 @@ class Loop:
             offer.measurement = measurement
         self.journal.charge(measured)
 
-    def _learn(self, table: KernelTable, offers: list[_Offer]) -> None:
+    def _learn(self, table: KernelTable, offers: list[_Offer], judgement: Judgement | None) -> None:
         measured = [o for o in offers if o.measurement is not None]
         latency = np.array([o.measurement.mean_us for o in measured if o.measurement])
-        self._penalise([o for o in offers if o.job is None])
+        self._penalise([o for o in offers if o.job is None], judgement)
         for offer, us in zip(measured, latency, strict=True):
             self.strategy.observe(offer.sketch, offer.row, float(us))
         if not measured:
@@ -178,10 +179,12 @@ class Loop:
         if self.stage is not None:
             self.stage.observe(kernels, [o.candidate for o in measured], latency)
 
-    def _penalise(self, skipped: list[_Offer]) -> None:
-        penalty_us = self.stage.penalty_us if self.stage else float("inf")
+    def _penalise(self, skipped: list[_Offer], judgement: Judgement | None) -> None:
+        """What was not worth measuring gets its penalty value; what cannot run is no parent."""
         for offer in skipped:
-            self.strategy.observe(offer.sketch, offer.row, penalty_us)
+            penalty_us = float("nan") if judgement is None else judgement.penalty_us[offer.index]
+            rejected = np.isnan(penalty_us)  # kept by the trial stage, so TVM's verifier had it
+            self.strategy.observe(offer.sketch, offer.row, np.inf if rejected else penalty_us)
 
     def _write(self, offers: list[_Offer]) -> None:
         for o in offers:

@@ -150,7 +150,7 @@ def execute(
 def _trial_stage(problem: Problem, arm: Arm, rules: Rules, seed: int) -> TrialStage | None:
     if not (arm.rules or arm.gate):
         return None
-    gate = Gate(seed=seed) if arm.gate else None
+    gate = Gate(rules.gate, seed=seed) if arm.gate else None
     kept = rules.trial if arm.rules else ()
     return TrialStage(kept, gate, problem.chip, seed=seed, rule_set=rules.name)
 

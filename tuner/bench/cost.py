@@ -30,7 +30,7 @@ def pruning_cost(problem: Problem, rules: Rules, reference: Reference) -> dict[s
     stage = TaskStage(rules.task, problem.chip, rules.name)
     task_s = statistics.mean(_seconds(lambda t=t: stage.run(t)) for t in tasks)
     table = problem.kernels(reference.pool)
-    trial = TrialStage(rules.trial, Gate(seed=0), problem.chip)
+    trial = TrialStage(rules.trial, Gate(rules.gate, seed=0), problem.chip)
     taught = np.arange(min(TAUGHT, table.n_candidates))
     hashes = [str(i) for i in range(table.n_candidates)]
     trial.observe(
