@@ -164,7 +164,7 @@ def test_a_wrong_chip_file_is_named(tmp_path: Path) -> None:
 def test_one_reader_takes_a_file(folder: Path) -> None:
     shelf = Shelf(folder / "chips")
     for path in folder.glob("*/validation/*.csv*"):
-        if path.name != "broken.csv":
+        if path.name not in ("broken.csv", "narrow.csv"):
             assert list(read(load(path), shelf))
 
 
