@@ -65,4 +65,5 @@ def error_line(result: SimResult, row: int) -> str | None:
         return None
     limit: Limit = result.limits[index]
     need, have = float(limit.need[row]), float(limit.have[row])
-    return f"{limit.failure.name}: {limit.name} needs {need:.0f} {limit.unit}, has {have:.0f} {limit.unit}"
+    sides = f"needs {need:.0f} {limit.unit}, has {have:.0f} {limit.unit}"
+    return f"{limit.failure.name}: {limit.name} {sides}"

@@ -25,6 +25,7 @@ _HARD = (
     "tvm-verifier{limit=shared}",
     "tvm-verifier{limit=pipeline}",
     "tvm-verifier{limit=ramp}",
+    "tvm-verifier{limit=vector}",
     "capacity{scope=l1}",
     "capacity{scope=l0a}",
     "capacity{scope=l0b}",

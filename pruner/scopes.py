@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.chip import Chip
+from hwsim.footprint import kept_bytes
 from hwsim.mlu_sram.costs import sram_need_bytes
 from hwsim.mlu_sram.limits import nram_need_bytes
 from hwsim.table import KernelTable
@@ -59,7 +60,6 @@ def footprint(table: KernelTable, scope: Scope) -> NDArray[np.float64]:
         return nram_need_bytes(table)
     if scope == "sram":
         return sram_need_bytes(table)
-    one_copy = np.asarray(table[f"{scope}_bytes"], dtype=np.float64)
     if scope == "shared":  # the column counts the pipeline's versions already
-        return one_copy
-    return np.asarray(one_copy * np.maximum(table[f"{scope}_buffers"], 1), dtype=np.float64)
+        return np.asarray(table["shared_bytes"], dtype=np.float64)
+    return kept_bytes(table, scope)

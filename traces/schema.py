@@ -76,8 +76,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 class Trial(msgspec.Struct, frozen=True, kw_only=True, tag="trial", tag_field="record"):
     """A candidate with its verdict and, where it was measured, its measurement.
 
-    ``verdict`` is the deciding one: :class:`pruner.verdict.Verdict` when it is written, a plain object
-    when it is read; ``None`` keeps without a remark.  ``virtual_s`` is the virtual clock after the batch that the trial belongs to.
+    ``verdict`` is the deciding one: :class:`pruner.verdict.Verdict` when it is written, a plain
+    object when it is read; ``None`` keeps without a remark.  ``virtual_s`` is the virtual clock
+    after the batch that the trial belongs to.
     """
 
     index: int

@@ -7,6 +7,7 @@ import numpy as np
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.ascend_cube.memory import READS, WRITES
 from hwsim.ascend_cube.placement import column
+from hwsim.footprint import kept_bytes
 from hwsim.result import Failure, FloatColumn, Limit
 from hwsim.table import KernelTable
 
@@ -21,7 +22,7 @@ def limits(table: KernelTable, chip: AscendChip) -> tuple[Limit, ...]:
         Limit(
             f"{scope}_capacity",
             Failure.compile_error,
-            column(table, f"{scope}_bytes") * column(table, f"{scope}_buffers"),
+            kept_bytes(table, scope),
             np.full(n, getattr(chip, f"{scope}_kib") * 1024.0),
             "B",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hwsim.columns import MLU_STREAMS
+from hwsim.footprint import kept_bytes
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import sram_need_bytes
 from hwsim.mlu_sram.flows import column
@@ -48,6 +49,8 @@ def timeout(latency_us: FloatColumn, chip: MluChip) -> Limit:
 
 def nram_need_bytes(table: KernelTable) -> FloatColumn:
     """NRAM that a core needs, ``(n,)``: every buffer once, the staged inputs in every copy."""
+    if "nram_staged_bytes" in table.columns:
+        return kept_bytes(table, "nram")
     once = column(table, "nram_bytes")
     staged = column(table, "a_sram_nram_bytes") + column(table, "a_gdram_nram_bytes")
     staged = np.minimum(staged + column(table, "x_gdram_nram_bytes"), once)
@@ -55,7 +58,7 @@ def nram_need_bytes(table: KernelTable) -> FloatColumn:
 
 
 def _wram_need_bytes(table: KernelTable) -> FloatColumn:
-    return column(table, "wram_bytes") * np.maximum(column(table, "wram_buffers"), 1.0)
+    return kept_bytes(table, "wram")
 
 
 def _limit(name: str, failure: Failure, need: FloatColumn, have: float, unit: str) -> Limit:

@@ -17,10 +17,10 @@ from pruner.verdict import Stage
 INDEX_BYTES = 4  # an access whose lanes are no neighbours carries a vector of 32-bit indices
 MAX_VECTOR_BYTES = 16.0  # VerifyGPUCode's max_vector_bytes for CUDA
 
-Limit = Literal["threads", "thread_floor", "shared", "pipeline", "ramp"]
+Limit = Literal["threads", "thread_floor", "shared", "pipeline", "ramp", "vector"]
 Sides = tuple[FloatColumn, FloatColumn]  # need and have
 
-LIMITS: tuple[Limit, ...] = ("threads", "thread_floor", "shared", "pipeline", "ramp")
+LIMITS: tuple[Limit, ...] = ("threads", "thread_floor", "shared", "pipeline", "ramp", "vector")
 
 _WORDS = {  # unit, reason, fields of the chip
     "threads": ("threads", "{need} threads in a block, {have} are allowed", ("max_threads_block",)),
@@ -32,6 +32,7 @@ _WORDS = {  # unit, reason, fields of the chip
     "shared": ("B", "{need} B of shared memory, {have} B are allowed", ("shared_block_kib",)),
     "pipeline": ("steps", "a pipelined loop runs {have} step, TVM demands {need}", ()),
     "ramp": ("B", "a strided vector access needs {need} B of indices, {have} B are allowed", ()),
+    "vector": ("B", "a vector access of {need} B, TVM allows {have} B", ()),
     "all": ("conditions", "breaks {need} of the verifier's conditions", ()),
 }
 
@@ -48,7 +49,7 @@ class TvmVerifier:
     backends: ClassVar[tuple[str, ...]] = ("gpu_sm",)
     hard: ClassVar[bool] = True
 
-    limit: Literal["all", "threads", "thread_floor", "shared", "pipeline", "ramp"] = "all"
+    limit: Literal["all", "threads", "thread_floor", "shared", "pipeline", "ramp", "vector"] = "all"
 
     def check(self, table: KernelTable, chip: Chip) -> Finding:
         """Keep where what the kernel needs is no more than what TVM allows."""
@@ -83,5 +84,7 @@ def _sides(limit: Limit, table: KernelTable, chip: GpuChip) -> Sides:
     if limit == "pipeline":
         extent = table["pipeline_extent"].astype(np.float64)
         return np.where(extent > 0, 2.0, 0.0), extent
+    if limit == "vector":
+        return table["vector_bytes"], np.full(table.n, MAX_VECTOR_BYTES)
     ramp = table["ramp_lanes"].astype(np.float64)
     return ramp * INDEX_BYTES, np.full(table.n, MAX_VECTOR_BYTES)
