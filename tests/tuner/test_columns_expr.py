@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.columns import expr
-from tuner.columns.evaluate import Evaluator
+from tuner.columns.evaluate import Plan
 from tuner.columns.expr import column, const, lookup, mul, quotient, upper
 from tuner.factors import factorisations
 
@@ -14,6 +14,11 @@ EXTENT, PARTS = 96, 3
 TABLE = (3, 1, 4)
 TILES = factorisations(EXTENT, PARTS, EXTENT)
 MATRIX = np.column_stack([TILES, np.arange(len(TILES)) % len(TABLE)])
+
+
+def evaluator(matrix):
+    return lambda e: Plan([e])(matrix)[e]
+
 
 # Each operation beside what it means for two integers.
 OPERATIONS = {
@@ -55,7 +60,7 @@ trees = st.recursive(
 @given(trees)
 def test_value_and_bound(tree):
     built, meaning = tree
-    values = Evaluator(MATRIX)(built)
+    values = evaluator(MATRIX)(built)
     expected = [meaning(row) for row in MATRIX]
     assert values.dtype == np.int64
     assert values.tolist() == expected
@@ -67,7 +72,7 @@ def test_value_and_bound(tree):
 def test_a_quotient_is_exact(one, other):
     exact = quotient(mul(one[0], other[0]), other[0])
     if exact is not None:
-        value = Evaluator(MATRIX)
+        value = evaluator(MATRIX)
         assert (value(exact) * value(other[0]) == value(mul(one[0], other[0]))).all()
 
 
@@ -75,6 +80,14 @@ def test_equal_expressions_are_one_object():
     a, b = column(0, 0, EXTENT), column(1, 0, EXTENT)
     assert mul(a, const(2), b) is mul(b, a, const(2))
     assert quotient(mul(a, b, const(6)), mul(b, const(3))) is mul(a, const(2))
+
+
+@given(st.lists(trees, min_size=1, max_size=6))
+def test_expressions_planned_together_keep_their_values(several):
+    outputs = [built for built, _ in several]
+    values = Plan(outputs)(MATRIX)
+    for built, meaning in several:
+        assert values[built].tolist() == [meaning(row) for row in MATRIX]
 
 
 def test_a_whole_tile_is_bounded_by_its_extent():

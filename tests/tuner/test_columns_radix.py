@@ -1,18 +1,23 @@
 """Quotients over columns: in every row the resolved sum is the quotient, for all digit values."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.columns.evaluate import Evaluator
+from tuner.columns.evaluate import Plan
 from tuner.columns.expr import column, const, value_of
 from tuner.columns.forms import Form, Quotient
 from tuner.columns.program import Digit
 from tuner.columns.radix import Radix
 
 ROWS = 6
+
+
+def evaluator(matrix):
+    return cache(lambda e: Plan([e])(matrix)[e])
 
 
 def grid(extents):
@@ -70,7 +75,7 @@ def test_quotients_of_nested_digits(extents, gaps, by, outer, remainder, outer_r
         Form({}, (inner,)),
         Form({}, (Quotient(Form({}, (inner,)), const(by), outer_remainder),)),
     ]
-    radix, evaluate = Radix(), Evaluator(matrix)
+    radix, evaluate = Radix(), evaluator(matrix)
     found = [radix.resolve(form) for form in forms]
     for i in range(ROWS):
         points = grid(matrix[i])
@@ -86,7 +91,7 @@ def test_an_aligned_tile_needs_no_split():
     rows, columns = Digit("rows", column(0, 0, 8)), Digit("columns", column(1, 1, 112))
     index = Form({rows: const(112), columns: const(1)})
     matrix = np.array([[4, 112], [2, 56]], dtype=np.int64)
-    radix, evaluate = Radix(), Evaluator(matrix)
+    radix, evaluate = Radix(), evaluator(matrix)
     quotient = radix.resolve(Form({}, (Quotient(index, const(56), False),)))
     assert [evaluate(s.scale).tolist() for s in quotient.splits] in ([], [[0, 0]])
     upper, lower = radix.leaves(columns)

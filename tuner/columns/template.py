@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
-from tuner import nest
-from tuner.columns.evaluate import Evaluator
+from tuner.columns.evaluate import Plan
 from tuner.columns.node import Expr
 from tuner.decisions import IntMatrix
+from tuner.nest import Access, Buffer, Digit, Nest, Split, Statement
 
+Values = Callable[[Expr], Any]  # the column of an expression
 DigitTemplate = tuple[str, str, Expr, bool]  # name, kind, extent, whether it is a reduction
 
 
@@ -38,7 +40,7 @@ class SplitTemplate:
 class StatementTemplate:
     """A statement with expressions for columns; ``model`` gives what no decision changes."""
 
-    model: nest.Statement
+    model: Statement
     digits: tuple[DigitTemplate, ...]
     reads: tuple[AccessTemplate, ...]
     write: AccessTemplate
@@ -52,25 +54,33 @@ class StatementTemplate:
 class Template:
     """A nest with expressions in place of columns."""
 
-    model: nest.Nest
+    model: Nest
     kernels: tuple[tuple[StatementTemplate, ...], ...]
-    buffers: tuple[tuple[nest.Buffer, tuple[Expr, ...], Expr], ...]
+    buffers: tuple[tuple[Buffer, tuple[Expr, ...], Expr], ...]
     unroll: Expr
 
-    def nest(self, matrix: IntMatrix) -> nest.Nest:
+    def nest(self, matrix: IntMatrix) -> Nest:
         """The nest of the candidates in a decision matrix ``(n, d)``."""
-        of = Evaluator(matrix)
+        return self._with(self._plan(matrix).__getitem__, len(matrix))
+
+    @cached_property
+    def _plan(self) -> Plan:
+        needed: dict[Expr, Any] = {}
+        self._with(needed.setdefault, 0)
+        return Plan(needed)
+
+    def _with(self, of: Values, n: int) -> Nest:
         return replace(
             self.model,
-            n=len(matrix),
+            n=n,
             kernels=tuple(tuple(_filled(s, of) for s in k) for k in self.kernels),
             buffers={b.name: _buffer(b, shape, pad, of) for b, shape, pad in self.buffers},
             unroll=of(self.unroll),
         )
 
 
-def _filled(s: StatementTemplate, of: Evaluator) -> nest.Statement:
-    digits = (nest.Digit(name, cast(Any, kind), of(e), r) for name, kind, e, r in s.digits)
+def _filled(s: StatementTemplate, of: Values) -> Statement:
+    digits = (Digit(name, cast(Any, kind), of(e), r) for name, kind, e, r in s.digits)
     return replace(
         s.model,
         digits=tuple(digits),
@@ -83,16 +93,16 @@ def _filled(s: StatementTemplate, of: Evaluator) -> nest.Statement:
     )
 
 
-def _access(a: AccessTemplate, of: Evaluator) -> nest.Access:
+def _access(a: AccessTemplate, of: Values) -> Access:
     dims = tuple({d: of(c) for d, c in dim.items()} for dim in a.dims)
     splits = tuple(tuple(_split(s, of) for s in dim) for dim in a.splits)
-    return nest.Access(a.buffer, dims, tuple(map(of, a.extent)), splits if any(splits) else ())
+    return Access(a.buffer, dims, tuple(map(of, a.extent)), splits if any(splits) else ())
 
 
-def _split(s: SplitTemplate, of: Evaluator) -> nest.Split:
+def _split(s: SplitTemplate, of: Values) -> Split:
     columns = {d: of(c) for d, c in s.coefs.items()}
-    return nest.Split(columns, of(s.div), of(s.mod), of(s.scale))
+    return Split(columns, of(s.div), of(s.mod), of(s.scale))
 
 
-def _buffer(model: nest.Buffer, shape: Sequence[Expr], pad: Expr, of: Evaluator) -> nest.Buffer:
+def _buffer(model: Buffer, shape: Sequence[Expr], pad: Expr, of: Values) -> Buffer:
     return replace(model, shape=tuple(map(of, shape)), row_pad=of(pad))
