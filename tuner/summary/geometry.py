@@ -95,6 +95,7 @@ class Dimension:
         self.iterations: IntColumn = np.ones(self.n, dtype=np.int64)
         splits = self.access.splits[self.dim] if self.access.splits else ()
         self._splits = [(split, np.zeros(self.n, dtype=np.int64)) for split in splits]
+        self._wide = (self.access.extent[self.dim] != 1) | _any_split(splits, self.n)
         self._movers = {*self.access.dims[self.dim], *(d for s in splits for d in s.coefs)}
 
     def grow(self, digit: Digit) -> bool:
@@ -132,10 +133,7 @@ class Dimension:
     @property
     def dense(self) -> NDArray[np.bool_]:
         """Whether neighbouring indices are touched, not every second or third one."""
-        alone = (self.access.extent[self.dim] == 1) & ~_any_split(
-            (s for s, _ in self._splits), self.n
-        )
-        return np.asarray(~alone | (self.step <= 1))
+        return np.asarray(self._wide | (self.step <= 1))
 
     @property
     def touched(self) -> IntColumn:
