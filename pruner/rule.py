@@ -65,7 +65,7 @@ class Finding:
     def violation(self) -> FloatColumn:
         """How far each row is beyond its limit, 0 where it is kept: ``|log(need / have)|``."""
         need, have = np.maximum(self.need, 1e-12), np.maximum(self.have, 1e-12)
-        size: FloatColumn = np.abs(np.log(need / have)) + 1e-9
+        size: FloatColumn = np.abs(np.log(need) - np.log(have)) + 1e-9
         return np.where(self.keep, 0.0, size)
 
 

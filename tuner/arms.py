@@ -41,15 +41,17 @@ class ArmError(ValueError):
 def arms_named(text: str) -> list[Arm]:
     """Arms from a comma-separated list, in that order, each once."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    for name in names:
-        if name not in ARMS:
-            raise ArmError(f"arm {name!r}: expected one of {', '.join(ARMS)}")
     if not names:
         raise ArmError("no arm given, expected a list such as none,two-stage")
-    found = [ARMS[name] for name in names]
-    for arm in found:
-        check_installed(arm)
-    return found
+    return [arm_named(name) for name in names]
+
+
+def arm_named(name: str) -> Arm:
+    """The arm of that name, which has to be able to run here."""
+    if name not in ARMS:
+        raise ArmError(f"arm {name!r}: expected one of {', '.join(ARMS)}")
+    check_installed(ARMS[name])
+    return ARMS[name]
 
 
 def check_installed(arm: Arm) -> None:

@@ -33,6 +33,7 @@ _MEANINGS: dict[str, Meaning] = {
     "cores": "cores",
 }
 _ROLES: dict[str, Role] = {"blockIdx": "core", "vthread": "vthread", "threadIdx": "thread"}
+_SERIAL: Role = "serial"
 Part = tuple[str, int]  # decision, part
 
 
@@ -70,7 +71,7 @@ def describe(sketch: Sketch) -> Task:
 
 def _bare(sketch: Sketch, d: Decision) -> TaskDecision:
     if d.kind == "perfect_tile":
-        roles: tuple[Role, ...] = ("serial",) * d.parts
+        roles: tuple[Role, ...] = tuple(_SERIAL for _ in range(d.parts))
         axis = Axis(d.name, d.extent, sketch.workload.dtype)
         return TaskDecision(d.name, "tile", d.options(), roles, axis)
     values = np.array(d.candidates, dtype=np.int64)[:, None]
@@ -97,7 +98,7 @@ def _probe_rows(sketch: Sketch) -> tuple[IntMatrix, list[tuple[_Probe, IntMatrix
         base[0, d.start : d.stop] = 1 if d.kind == "perfect_tile" else d.options()[0]
         if d.kind == "perfect_tile":
             base[0, d.start] = d.extent
-    probes = []
+    probes: list[tuple[_Probe, IntMatrix]] = []
     for d in sketch.decisions:
         if d.kind != "perfect_tile" or d.extent == 1:
             continue

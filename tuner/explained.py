@@ -1,4 +1,4 @@
-"""Why was this candidate pruned?  The chain of one candidate of a log, derived anew."""
+"""Why was this pruned?  The chain of one candidate, or of one decision's value, derived anew."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from pruner.rulesets import rule_set
+from pruner.rulesets import Rules, rule_set
+from pruner.task import Decision
 from pruner.trial import TrialStage
-from pruner.verdict import Explanation, Verdict
-from traces import Trial
+from pruner.verdict import Explanation, Verdict, kept
+from traces import Header, LogError, Trial
 from tuner.arms import ARMS
+from tuner.bench.plan import Plan
 from tuner.bench.reference import truth
-from tuner.logged import logged
+from tuner.logged import Logged, LoggedRun, logged, logged_run
+from tuner.runs import rules_hash, task_stage, value_name
 
 
 @dataclass(frozen=True)
@@ -29,33 +32,106 @@ class Explained:
 def explain(log: Path, wanted: str, chip_file: str | None = None) -> Explained:
     """Explain the candidate whose hash begins with ``wanted``, or trial number ``wanted``.
 
-    The rules are asked again about the candidate, in order.  What a gate said is taken from the
-    log: it depends on what the run had measured by then.
+    The rules are asked again about the candidate, in order, as they stood in its round.  What a
+    gate said is taken from the log: it depends on what the run had measured by then.
 
     Raises
     ------
     LogError
-        No such log or candidate, several candidates, or a chip or program that has changed since.
+        No such log or candidate, several candidates, or a chip, program or rule set that has
+        changed since.
     """
     found = logged(log, wanted, chip_file)
-    trial, problem = found.trial, found.problem
-    rules = rule_set(found.header.rule_set.split("@")[0], found.plan.get("rule_files", []))
-    used = rules.trial if ARMS[found.header.arm].rules else ()
-    stage = TrialStage(used, None, problem.chip, rule_set=found.header.rule_set)
-    judged = stage.judge(problem.kernels(found.pool), [trial.candidate], rescue=False)
+    rules = _rules(log, found.run.header, found.run.plan)
     return Explained(
-        trial=trial,
-        explanation=_with_log(judged.explain(0), trial),
+        trial=found.trial,
+        explanation=_with_log(_chain(found, rules), found.trial),
         decisions=found.decisions,
-        latency_us=float(truth(problem, found.pool).latency_us[0]),
+        latency_us=float(truth(found.problem, found.pool).latency_us[0]),
     )
+
+
+def explain_value(
+    log: Path, sketch: int, decision: str, value: str, chip_file: str | None = None
+) -> Explanation:
+    """The task stage's chain for one value (``4x1x8``) of a sketch's decision.
+
+    Raises
+    ------
+    LogError
+        As :func:`explain`; or the run had no task stage, or there is no such sketch, decision or
+        value.
+    """
+    run = logged_run(log, chip_file)
+    rules = _rules(log, run.header, run.plan)
+    if not ARMS[run.header.arm].task:
+        raise LogError(f"{log}: arm {run.header.arm} has no task stage")
+    results = task_stage(run.problem, rules)
+    if sketch >= len(results):
+        raise LogError(f"{log}: no sketch {sketch}, expected one below {len(results)}")
+    result = results[sketch]
+    found = _decision(log, sketch, result.task.decisions, decision)
+    return result.explain(decision, _value(log, found, value))
+
+
+def _rules(log: Path, header: Header, plan: Plan | None) -> Rules:
+    rules = rule_set(header.rule_set.split("@")[0], plan.rule_files if plan else ())
+    if rules_hash(rules) != header.rules_hash:
+        raise LogError(
+            f"{log}: the rules of {header.rule_set} have changed since, these are {rules.name}"
+        )
+    return rules
+
+
+def _decision(log: Path, sketch: int, decisions: tuple[Decision, ...], wanted: str) -> Decision:
+    for decision in decisions:
+        if decision.name == wanted:
+            return decision
+    names = ", ".join(d.name for d in decisions)
+    raise LogError(f"{log}: sketch {sketch} has no decision {wanted!r}, expected one of {names}")
+
+
+def _value(log: Path, decision: Decision, wanted: str) -> int:
+    names = [value_name(value) for value in decision.values]
+    if wanted not in names:
+        some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        raise LogError(f"{log}: {decision.name} has no value {wanted!r}, expected one of {some}")
+    return names.index(wanted)
+
+
+def _chain(found: Logged, rules: Rules) -> Explanation:
+    """What every rule says about the candidate."""
+    stage, chip = _stage(found.run, found.trial, rules), found.problem.chip
+    table, readable = found.problem.read(found.pool)
+    if readable.all():
+        return stage.judge(table, [found.trial.candidate], rescue=False).explain(0)
+    return Explanation(
+        subject=found.trial.candidate,
+        chip=chip.name,
+        chip_version=chip.version,
+        rule_set=rules.name,
+        verdict=kept("trial", "cannot be read, so that no rule can object"),
+        chain=[],
+    )
+
+
+def _stage(run: LoggedRun, trial: Trial, rules: Rules) -> TrialStage:
+    """The rules as they stood when the trial was judged: some follow the best latency so far."""
+    used = rules.trial if ARMS[run.header.arm].rules else ()
+    stage = TrialStage(used, None, run.problem.chip, rule_set=rules.name)
+    before = [t for t in run.trials if t.round < trial.round and t.measurement is not None]
+    best = min(before, key=lambda t: t.measurement.mean_us if t.measurement else 0.0, default=None)
+    if best is not None and best.measurement is not None:
+        table, _ = run.problem.read(run.pool(best))
+        stage.observe(table, [best.candidate], [best.measurement.mean_us])
+    return stage
 
 
 def _with_log(chain: Explanation, trial: Trial) -> Explanation:
     """The chain with what only the log knows: the gate's word, TVM's verifier, probes."""
     if trial.verdict is None:
         return chain
-    logged = msgspec.convert(trial.verdict, Verdict)
+    said = msgspec.convert(trial.verdict, Verdict)
     known = {v.rule for v in chain.chain}
-    extra = [] if logged.rule in known or logged.rule == "none" else [logged]
-    return msgspec.structs.replace(chain, verdict=logged, chain=[*chain.chain, *extra])
+    extra = [] if said.rule in known or said.rule == "none" else [said]
+    return msgspec.structs.replace(chain, verdict=said, chain=[*chain.chain, *extra])

@@ -15,10 +15,12 @@ from tuner.decisions import IntColumn
 
 
 class Progress(Protocol):
-    """Told after every round how a run stands."""
+    """Told after every round, and at the end, how a run stands."""
 
-    def __call__(self, measured: int, pruned: int, failed: int, best_us: float) -> None:
-        """Counts so far and the best measured mean latency (``inf``: none)."""
+    def __call__(
+        self, measured: int, pruned: int, failed: int, best_us: float, finished: bool
+    ) -> None:
+        """Counts so far, the best measured mean latency (``inf``: none), whether it is over."""
         ...
 
 
@@ -48,6 +50,7 @@ class Journal:
     progress: Progress | None = None
     tally: Tally = field(default_factory=Tally)
     round: int = 0
+    _noted: set[str] = field(default_factory=set)
 
     def charge(self, measured: Sequence[Measurement]) -> None:
         """Advance the virtual clock by what a batch takes on the farm."""
@@ -96,13 +99,18 @@ class Journal:
         """Hand the round to the operating system and tell the progress."""
         self.log.flush()
         self.round += 1
+        self._tell(finished=False)
+
+    def _tell(self, finished: bool) -> None:
         if self.progress:
-            tally = self.tally
-            self.progress(tally.measured, tally.pruned, tally.failed, tally.best_us)
+            t = self.tally
+            self.progress(t.measured, t.pruned, t.failed, t.best_us, finished)
 
     def note(self, text: str) -> None:
-        """Log something that a user should know."""
-        self.log.write(Note(round=self.round, text=text))
+        """Log something that a user should know, once a run."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.log.write(Note(round=self.round, text=text))
 
     def end(self, reason: str) -> None:
         """Log the last line of a finished run."""
@@ -119,3 +127,9 @@ class Journal:
             )
         )
         self.log.flush()
+        self._tell(finished=True)
+
+
+def broken(rule: str, error: str) -> str:
+    """The note on a rule that raised or answered nonsense; it is not asked again in the run."""
+    return f"{rule} is broken and left out: {error}"

@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
-from hwsim.chip import Chip
+from hwsim.chip import Chip, ChipError
 from hwsim.chips import chip_hash, load_chip
 from traces import Header, LogError, Trial, read
+from tuner.bench.folder import PLAN
+from tuner.bench.plan import Plan
 from tuner.problem import Problem
 from tuner.search import Pool
-from tuner.workloads import resolve
+from tuner.workloads import Workload, WorkloadError, resolve
+
+
+@dataclass(frozen=True)
+class LoggedRun:
+    """A run as its log has it, with the problem that it was about; ``plan`` is its folder's."""
+
+    header: Header
+    trials: list[Trial]
+    plan: Plan | None
+    problem: Problem
+
+    def pool(self, trial: Trial) -> Pool:
+        """One of its candidates alone."""
+        rows = [np.empty((0, s.width), dtype=np.int64) for s in self.problem.sketches]
+        rows[trial.sketch] = np.array([trial.decisions], dtype=np.int64)
+        return Pool(tuple(rows))
 
 
 @dataclass(frozen=True)
 class Logged:
     """One trial of a log with what it takes to look at it again."""
 
-    header: Header
+    run: LoggedRun
     trial: Trial
-    plan: dict[str, Any]
-    problem: Problem
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of its run."""
+        return self.run.problem
 
     @property
     def pool(self) -> Pool:
         """The candidate alone."""
-        rows = [np.empty((0, s.width), dtype=np.int64) for s in self.problem.sketches]
-        rows[self.trial.sketch] = np.array([self.trial.decisions], dtype=np.int64)
-        return Pool(tuple(rows))
+        return self.run.pool(self.trial)
 
     @property
     def decisions(self) -> dict[str, int]:
@@ -46,14 +64,33 @@ def logged(log: Path, wanted: str | None, chip_file: str | None = None) -> Logge
     Raises
     ------
     LogError
-        No such log or candidate, several candidates, no successful measurement, or a chip that has
-        changed since.
+        No such log or candidate, several candidates, no successful measurement, or a chip, program
+        or design space that has changed since.
     """
     header, trials = _read(log)
     trial = _best(log, trials) if wanted is None else _named(log, trials, wanted)
+    run = _brought_back(log, header, trials, chip_file)
+    sketches = run.problem.sketches
+    row = np.array(trial.decisions, dtype=np.int64)
+    if trial.sketch >= len(sketches) or sketches[trial.sketch].hash(row) != trial.candidate:
+        raise LogError(f"{log}: the design space of {header.workload} has changed since")
+    return Logged(run, trial)
+
+
+def logged_run(log: Path, chip_file: str | None = None) -> LoggedRun:
+    """The whole run; ``LogError`` as :func:`logged`."""
+    return _brought_back(log, *_read(log), chip_file)
+
+
+def _brought_back(
+    log: Path, header: Header, trials: list[Trial], chip_file: str | None
+) -> LoggedRun:
     plan = _plan(log)
-    workload, chip = resolve(_workload(plan, header)), _chip(plan, header, log, chip_file)
-    return Logged(header, trial, plan, Problem.of(workload, chip))
+    chip, workload = _chip(plan, header, log, chip_file), _workload(plan, header)
+    problem = Problem.of(workload, chip)
+    if problem.program_hash != header.workload_hash:
+        raise LogError(f"{log}: the program of workload {header.workload} has changed since")
+    return LoggedRun(header, trials, plan, problem)
 
 
 def _read(log: Path) -> tuple[Header, list[Trial]]:
@@ -64,14 +101,13 @@ def _read(log: Path) -> tuple[Header, list[Trial]]:
 
 
 def _named(log: Path, trials: list[Trial], wanted: str) -> Trial:
-    if wanted.isdigit() and int(wanted) < len(trials):
+    if wanted.isdecimal() and int(wanted) < len(trials):
         return trials[int(wanted)]
     found = [t for t in trials if t.candidate.startswith(wanted)]
     if len(found) != 1:
-        what = "no candidate" if not found else f"{len(found)} candidates"
+        what = "no candidate begins" if not found else f"{len(found)} candidates begin"
         raise LogError(
-            f"{log}: {what} begin with {wanted!r}; expected a hash or a trial number below"
-            f" {len(trials)}"
+            f"{log}: {what} with {wanted!r}; expected a hash or a trial number below {len(trials)}"
         )
     return found[0]
 
@@ -83,32 +119,44 @@ def _best(log: Path, trials: list[Trial]) -> Trial:
     return min(worked, key=lambda t: (t.measurement.mean_us if t.measurement else 0.0, t.index))
 
 
-def _plan(log: Path) -> dict[str, Any]:
-    """The plan of the folder that the log lies in; empty where there is none."""
-    path = log.resolve().parent.parent / "plan.json"
+def _plan(log: Path) -> Plan | None:
+    """The plan of the folder that the log lies in; None where there is none."""
     try:
-        plan = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return plan if isinstance(plan, dict) else {}
+        return msgspec.json.decode((log.resolve().parent.parent / PLAN).read_bytes(), type=Plan)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
-def _workload(plan: dict[str, Any], header: Header) -> str:
-    """The workload as the user gave it (a ``.py`` file has a path), else its name."""
-    for given in plan.get("workloads", []):
-        if resolve(given).name == header.workload:
-            return str(given)
-    return header.workload
+def _workload(plan: Plan | None, header: Header) -> Workload:
+    """The workload as the user gave it (a ``.py`` file has a path), else by its name."""
+    for given in plan.workloads if plan else ():
+        try:
+            found = resolve(given)
+        except WorkloadError:  # the file of another workload of the plan may have gone
+            continue
+        if found.name == header.workload:
+            return found
+    return resolve(header.workload)
 
 
-def _chip(plan: dict[str, Any], header: Header, log: Path, chip_file: str | None) -> Chip:
-    given = [chip_file] if chip_file else plan.get("chips", [header.chip])
-    chips = [c for c in map(load_chip, given) if c.name == header.chip]
-    if not chips:
+def _chip(plan: Plan | None, header: Header, log: Path, chip_file: str | None) -> Chip:
+    if chip_file:
+        found: Chip | None = load_chip(chip_file)
+    else:
+        loaded = map(_loaded, plan.chips if plan else (header.chip,))
+        found = next((c for c in loaded if c and c.name == header.chip), None)
+    if found is None or found.name != header.chip:
         raise LogError(f"{log}: is of chip {header.chip}; give its file with --chip")
-    if chip_hash(chips[0]) != header.chip_hash:
+    if chip_hash(found) != header.chip_hash:
         raise LogError(
-            f"{log}: chip {header.chip} has changed since: hash {chip_hash(chips[0])}, the log has"
+            f"{log}: chip {header.chip} has changed since: hash {chip_hash(found)}, the log has"
             f" {header.chip_hash}"
         )
-    return chips[0]
+    return found
+
+
+def _loaded(given: str) -> Chip | None:
+    try:
+        return load_chip(given)
+    except ChipError:  # a file that has moved; --chip says where to
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,11 +13,10 @@ from hwsim.table import KernelTable
 from pruner.judgement import Judgement
 from pruner.trial import TrialStage
 from pruner.verdict import Verdict
-from traces import Measurement
 from tuner.cost_model import TreeCostModel
-from tuner.decisions import IntColumn
-from tuner.journal import Journal, Tally
+from tuner.journal import Journal, Tally, broken
 from tuner.measure import Backend, Job, Recalled
+from tuner.offers import Offer, Round
 from tuner.problem import Problem
 from tuner.search import Pool, Strategy
 
@@ -33,19 +33,6 @@ class Budget:
 
     trials: int
     batch: int
-
-
-@dataclass
-class _Offer:
-    """One candidate on its way through a round."""
-
-    index: int  # in the pool
-    candidate: str
-    sketch: int
-    row: IntColumn
-    verdict: Verdict | None = None
-    job: Job | None = None
-    measurement: Measurement | None = None
 
 
 @dataclass
@@ -85,9 +72,10 @@ class Loop:
             if not len(pool):
                 reason = "space exhausted"
                 break
-            empty = 0 if self._one_round(pool, order) else empty + 1
+            offers = self._one_round(pool, order)
+            empty = 0 if any(o.job for o in offers) else empty + 1
             if empty == EMPTY_ROUNDS:
-                reason = f"starved: no candidate survived {EMPTY_ROUNDS} rounds"
+                reason = _starved(offers)
                 self.journal.note(reason)
                 break
         self.journal.end(reason)
@@ -101,92 +89,90 @@ class Loop:
             return None
 
         def score(pool: Pool) -> NDArray[np.float64]:
-            if not len(pool):
-                return np.empty(0)
-            return self._model.predict(self.problem.kernels(pool))
+            table, readable = self.problem.read(pool)
+            predicted = np.full(len(pool), np.inf)
+            if len(table):
+                predicted[readable] = self._model.predict(table)
+            return predicted
 
         return score
 
-    def _one_round(self, pool: Pool, order: NDArray[np.int64]) -> int:
-        """Judge, verify, measure, learn; the number of candidates measured."""
-        table = self.problem.kernels(pool)
-        hashes = self.problem.hashes(pool)
-        judgement = self.stage.judge(table, hashes) if self.stage else None
-        if judgement is not None and judgement.note:
-            self.journal.note(judgement.note)
-        offers = self._offer(pool, order, hashes, judgement)
-        chosen = [o for o in offers if o.job is not None]
-        self._measure(chosen)
-        self._learn(table, offers, judgement)
+    def _one_round(self, pool: Pool, order: NDArray[np.int64]) -> list[Offer]:
+        """Judge, verify, measure, learn; the candidates that were looked at."""
+        found = self._judged(pool)
+        offers = self._offer(found, order)
+        self.strategy.release(pool.take(~np.isin(np.arange(len(pool)), order[: len(offers)])))
+        self._measure([o for o in offers if o.job is not None])
+        self._learn(found.table, offers)
         self._write(offers)
-        return len(chosen)
+        return offers
 
-    def _offer(
-        self,
-        pool: Pool,
-        order: NDArray[np.int64],
-        hashes: list[str],
-        judgement: Judgement | None,
-    ) -> list[_Offer]:
+    def _judged(self, pool: Pool) -> Round:
+        table, readable = self.problem.read(pool)
+        hashes, judgement = self.problem.hashes(pool), None
+        if self.stage is not None and len(table):
+            judgement = self.stage.judge(table, [hashes[i] for i in np.flatnonzero(readable)])
+            self._note(self.stage, judgement)
+        place = np.where(readable, np.cumsum(readable) - 1, -1)
+        return Round(pool, hashes, table, place, judgement)
+
+    def _note(self, stage: TrialStage, judgement: Judgement) -> None:
+        if judgement.note:
+            self.journal.note(judgement.note)
+        for rule, error in stage.disabled.items():
+            self.journal.note(broken(rule, error))
+
+    def _offer(self, found: Round, order: NDArray[np.int64]) -> list[Offer]:
         """Walk the pool in order of preference until the round's batch is full."""
-        offers: list[_Offer] = []
+        offers: list[Offer] = []
         open_places = self._wanted()
         for i in map(int, order):
             if not open_places:
                 break
-            sketch, row = pool.locate(i)
-            offer = _Offer(i, hashes[i], sketch, row)
+            offer = found.offer(i)
             offers.append(offer)
-            if judgement is not None:
-                offer.verdict = judgement.verdict(i)
-                if not judgement.keep[i]:
-                    continue
-            if self._verified(offer):
+            if not offer.pruned and self._verified(offer):
                 open_places -= 1
         return offers
 
-    def _verified(self, offer: _Offer) -> bool:
+    def _verified(self, offer: Offer) -> bool:
         """Replay the candidate; TVM's own postprocessors may still reject it."""
         self.tally.virtual_s += REPLAY_S
-        rejected_by, handle = self.problem.verify(offer.candidate, offer.sketch, offer.row)
-        if rejected_by is None:
+        rejection, handle = self.problem.verify(offer.candidate, offer.sketch, offer.row)
+        if rejection is None:
             offer.job = Job(offer.candidate, handle)
             return True
         offer.verdict = Verdict(
-            keep=False,
-            stage="verifier",
-            rule=rejected_by,
-            reason="TVM's own postprocessor rejects the replayed schedule",
+            keep=False, stage="verifier", rule=rejection.by, reason=rejection.reason
         )
         return False
 
-    def _measure(self, chosen: list[_Offer]) -> None:
+    def _measure(self, chosen: list[Offer]) -> None:
         measured = self._recalled.measure([o.job for o in chosen if o.job is not None])
         for offer, measurement in zip(chosen, measured, strict=True):
             offer.measurement = measurement
         self.journal.charge(measured)
 
-    def _learn(self, table: KernelTable, offers: list[_Offer], judgement: Judgement | None) -> None:
-        measured = [o for o in offers if o.measurement is not None]
-        latency = np.array([o.measurement.mean_us for o in measured if o.measurement])
-        self._penalise([o for o in offers if o.job is None], judgement)
-        for offer, us in zip(measured, latency, strict=True):
-            self.strategy.observe(offer.sketch, offer.row, float(us))
-        if not measured:
+    def _learn(self, table: KernelTable, offers: list[Offer]) -> None:
+        for o in offers:
+            self.strategy.observe(o.sketch, o.row, o.latency_us)
+        readable = [o for o in offers if o.measurement is not None and o.place >= 0]
+        if not readable:
             return
-        kernels = table.take_candidates([o.index for o in measured])
+        kernels = table.take_candidates([o.place for o in readable])
+        latency = np.array([o.latency_us for o in readable])
         self._model.update(kernels, latency)
         if self.stage is not None:
-            self.stage.observe(kernels, [o.candidate for o in measured], latency)
+            self.stage.observe(kernels, [o.candidate for o in readable], latency)
 
-    def _penalise(self, skipped: list[_Offer], judgement: Judgement | None) -> None:
-        """What was not worth measuring gets its penalty value; what cannot run is no parent."""
-        for offer in skipped:
-            penalty_us = float("nan") if judgement is None else judgement.penalty_us[offer.index]
-            rejected = np.isnan(penalty_us)  # kept by the trial stage, so TVM's verifier had it
-            self.strategy.observe(offer.sketch, offer.row, np.inf if rejected else penalty_us)
-
-    def _write(self, offers: list[_Offer]) -> None:
+    def _write(self, offers: list[Offer]) -> None:
         for o in offers:
             self.journal.trial(o.candidate, o.sketch, o.row, o.verdict, o.measurement)
         self.journal.close_round()
+
+
+def _starved(offers: list[Offer]) -> str:
+    """Why a run gives up, naming what let nothing through in its last round."""
+    rules = Counter(o.verdict.rule for o in offers if o.verdict is not None)
+    rule = rules.most_common(1)[0][0]
+    return f"starved: no candidate survived {EMPTY_ROUNDS} rounds, {rule} rejects most of them"

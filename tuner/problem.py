@@ -4,23 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+import tvm_ffi
+from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from tuner import spaces
-from tuner.decisions import IntColumn
+from tuner import spaces, tir
+from tuner.decisions import IntColumn, IntMatrix
 from tuner.search import Pool
-from tuner.sketch import Sketch
+from tuner.sketch import DecisionError, Sketch
 from tuner.workloads import Workload
+
+# What replaying a candidate may raise; TVM's ScheduleError is a RuntimeError.
+UNREPLAYABLE = (DecisionError, RuntimeError)
+PROBES = 16  # candidates of a sketch that are read to find out whether any can be
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why TVM does not take a candidate: ``by`` which postprocessor or error, and a line."""
+
+    by: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """A replayed and postprocessed candidate, or the postprocessor that rejected it."""
+    """A replayed and postprocessed candidate, or why there is none."""
 
     schedule: Any | None
-    rejected_by: str | None = None
+    rejection: Rejection | None = None
+
+    @property
+    def rejected_by(self) -> str | None:
+        """Name of what rejected the candidate."""
+        return self.rejection.by if self.rejection else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +53,7 @@ class Problem:
     chip: Chip
     sketches: tuple[Sketch, ...]
     postprocs: tuple[Any, ...]
-    rejections: dict[str, str | None] = field(default_factory=dict, repr=False)
+    rejections: dict[str, Rejection | None] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, workload: Workload, chip: Chip) -> Problem:
@@ -46,10 +68,66 @@ class Problem:
         sketches = (Sketch.from_schedule(s, workload, chip, i) for i, s in enumerate(schedules))
         return cls(workload, chip, tuple(sketches), tuple(spaces.postprocs(chip)))
 
+    @cached_property
+    def program_hash(self) -> str:
+        """16 hex digits that stand for the unscheduled program."""
+        return f"{tvm_ffi.structural_hash(self.workload.prim_func()) & (2**64 - 1):016x}"
+
+    def check_readable(self) -> None:
+        """Refuse a program of which no candidate can be simulated, before anything is tuned.
+
+        Raises
+        ------
+        tuner.spaces.SpaceError
+            One line that says what cannot be read.
+        """
+        reason = ""
+        for sketch in self.sketches:
+            if sketch.road == "columns":
+                return
+            for row in sketch.sample(np.random.default_rng(0), PROBES):
+                found = self._read_row(sketch, row)
+                if isinstance(found, KernelTable):
+                    return
+                reason = found
+        raise spaces.SpaceError(
+            f"workload {self.workload.name!r} on {self.chip.name}: cannot be simulated: {reason}"
+        )
+
     def kernels(self, pool: Pool) -> KernelTable:
-        """The kernel table of a pool's candidates, in the pool's order; nothing is replayed."""
+        """The kernel table of a pool's candidates, in the pool's order; nothing is replayed where
+        the sketches have the columns road.  Raises as :meth:`Sketch.kernels` does.
+        """
         parts = zip(self.sketches, pool.matrices, strict=True)
-        return KernelTable.concat([s.kernels(m) for s, m in parts if len(m)])
+        return self._joined([s.kernels(m) for s, m in parts if len(m)])
+
+    def read(self, pool: Pool) -> tuple[KernelTable, NDArray[np.bool_]]:
+        """The kernel table of those candidates that can be read, and which ones they are, ``(n,)``.
+
+        On the columns road that is every candidate; on the other one TVM may refuse to replay a
+        candidate, and a scheduled program may be more than the analysis understands.
+        """
+        tables: list[KernelTable] = []
+        readable = [np.empty(0, dtype=bool)]
+        for sketch, matrix in zip(self.sketches, pool.matrices, strict=True):
+            if sketch.road == "columns":
+                tables.append(sketch.kernels(matrix))
+                readable.append(np.ones(len(matrix), dtype=bool))
+                continue
+            found = [self._read_row(sketch, row) for row in matrix]
+            tables += [t for t in found if isinstance(t, KernelTable)]
+            readable.append(np.array([isinstance(t, KernelTable) for t in found], dtype=bool))
+        return self._joined([t for t in tables if len(t)]), np.concatenate(readable)
+
+    def _joined(self, tables: list[KernelTable]) -> KernelTable:
+        return KernelTable.concat(tables) if tables else KernelTable(self.chip.backend, 0)
+
+    def _read_row(self, sketch: Sketch, row: IntMatrix) -> KernelTable | str:
+        """One candidate's table, or the line that says why there is none."""
+        try:
+            return sketch.kernels(row[None])
+        except (tir.Unsupported, *UNREPLAYABLE) as error:
+            return one_line(error)
 
     def hashes(self, pool: Pool) -> list[str]:
         """The stable hash of each candidate of a pool."""
@@ -58,23 +136,36 @@ class Problem:
 
     def lower(self, sketch: int, row: IntColumn) -> Lowered:
         """Replay a candidate through TVM and apply the postprocessors, TVM's verifier last."""
-        schedule = self.sketches[sketch].replay(row)
+        try:
+            schedule = self.sketches[sketch].replay(row)
+        except UNREPLAYABLE as error:
+            reason = f"TVM does not replay the schedule: {one_line(error)}"
+            return Lowered(None, Rejection(type(error).__name__, reason))
         schedule.enter_postproc()
         for postproc in self.postprocs:
             if not postproc.apply(schedule):
-                return Lowered(None, type(postproc).__name__)
+                reason = "TVM's own postprocessor rejects the replayed schedule"
+                return Lowered(None, Rejection(type(postproc).__name__, reason))
         return Lowered(schedule)
 
-    def verify(self, candidate: str, sketch: int, row: IntColumn) -> tuple[str | None, Handle]:
-        """Name of the postprocessor that rejects the candidate (None: valid), and its schedule.
+    def verify(
+        self, candidate: str, sketch: int, row: IntColumn
+    ) -> tuple[Rejection | None, Handle]:
+        """Why TVM rejects the candidate (None: it is valid), and its schedule.
 
         The outcome is remembered: replaying is deterministic, and the arms and seeds of a benchmark
         meet the same candidates.
         """
         handle = Handle(lambda: self.lower(sketch, row))
         if candidate not in self.rejections:
-            self.rejections[candidate] = handle.lowered().rejected_by
+            self.rejections[candidate] = handle.lowered().rejection
         return self.rejections[candidate], handle
+
+
+def one_line(error: Exception) -> str:
+    """The last line of a message: TVM's own begins with the program and its C++ stack."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1].removeprefix("Error message: ") if lines else type(error).__name__
 
 
 class Handle:

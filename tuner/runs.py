@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import tvm_ffi
+from numpy.typing import NDArray
 
 from hwsim.chips import chip_hash
 from hwsim.outcome import Outcome
@@ -19,10 +18,11 @@ from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision
 from pruner.task_stage import TaskResult, TaskStage
 from pruner.trial import TrialStage
-from traces import Header, LogWriter, Note, TaskPrune, TaskSummary
+from traces import Header, LogWriter, TaskPrune, TaskSummary
 from tuner.arms import ARMS, Arm, check_installed
+from tuner.bench.plan import file_name
 from tuner.describe import describe
-from tuner.journal import Journal, Progress, Tally
+from tuner.journal import Journal, Progress, Tally, broken
 from tuner.loop import Budget, Loop
 from tuner.measure import SimBackend
 from tuner.problem import Problem
@@ -53,23 +53,32 @@ class Shared:
 
 def run_name(problem: Problem, spec: RunSpec) -> str:
     """File name of a run's log without its suffix, unique in a folder."""
-    workload = re.sub(r"[^A-Za-z0-9.-]+", "-", problem.workload.name)
+    workload = file_name(problem.workload.name)
     return f"{problem.chip.name}__{workload}__{spec.arm}__{spec.strategy}__seed{spec.seed}"
+
+
+def rules_hash(rules: Rules) -> str:
+    """16 hex digits that stand for the printed rules, in order."""
+    return hashlib.sha256("\n".join(rules.specs).encode()).hexdigest()[:16]
+
+
+def value_name(value: NDArray[np.int64]) -> str:
+    """A decision's value as logs and command line have it: ``4x1x8``, or ``2``."""
+    return "x".join(str(part) for part in value)
 
 
 def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
     """The log's first line."""
-    program = problem.workload.prim_func()
     return Header(
         version=version("prunelab"),
         run=run_name(problem, spec),
         chip=problem.chip.name,
         chip_hash=chip_hash(problem.chip),
         workload=problem.workload.name,
-        workload_hash=f"{tvm_ffi.structural_hash(program) & (2**64 - 1):016x}",
+        workload_hash=problem.program_hash,
         arm=spec.arm,
         rule_set=rules.name,
-        rules_hash=hashlib.sha256("\n".join(rules.specs).encode()).hexdigest()[:16],
+        rules_hash=rules_hash(rules),
         strategy=spec.strategy,
         backend=SimBackend.name,
         seed=spec.seed,
@@ -121,8 +130,9 @@ def execute(
     check_installed(arm)
     rules = rule_set(spec.rules, spec.rule_files)
     with LogWriter(path, header(problem, spec, rules), resume=resume) as log:
+        journal = Journal(log, problem.chip.bench, progress)
         kept = task_stage(problem, rules) if arm.task else None
-        _log_task_stage(log, kept or [])
+        _log_task_stage(journal, kept or [])
         backend = SimBackend(
             problem.workload,
             problem.chip,
@@ -130,7 +140,6 @@ def execute(
             seed=spec.seed,
             memory=shared.outcomes if shared else None,
         )
-        journal = Journal(log, problem.chip.bench, progress)
         budget = Budget(spec.trials, spec.batch)
         if arm.tvm:
             return TvmSearch(problem, backend, journal, budget, spec.seed, stopped).run()
@@ -155,15 +164,17 @@ def _trial_stage(problem: Problem, arm: Arm, rules: Rules, seed: int) -> TrialSt
     return TrialStage(kept, gate, problem.chip, seed=seed, rule_set=rules.name)
 
 
-def _log_task_stage(log: LogWriter, kept: list[TaskResult]) -> None:
+def _log_task_stage(journal: Journal, kept: list[TaskResult]) -> None:
     for i, result in enumerate(kept):
-        log.write(
+        journal.log.write(
             TaskSummary(sketch=i, nodes_before=result.nodes_before, nodes_after=result.nodes_after)
         )
         for remark in result.remarks:
-            log.write(Note(round=0, text=remark.text))
+            journal.note(f"sketch {i}: {remark.text}")
+        for rule, error in result.disabled.items():
+            journal.note(broken(rule, error))
         for decision in result.task.decisions:
-            _log_decision(log, i, result, decision)
+            _log_decision(journal.log, i, result, decision)
 
 
 def _log_decision(log: LogWriter, sketch: int, result: TaskResult, decision: Decision) -> None:
@@ -174,7 +185,7 @@ def _log_decision(log: LogWriter, sketch: int, result: TaskResult, decision: Dec
             TaskPrune(
                 sketch=sketch,
                 decision=decision.name,
-                values=["x".join(str(f) for f in decision.values[v]) for v in gone],
+                values=[value_name(decision.values[v]) for v in gone],
                 verdict=result.verdict(decision.name, int(gone[0])),
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -28,14 +29,13 @@ def pruning_cost(problem: Problem, rules: Rules, reference: Reference) -> dict[s
     """
     tasks = [describe(sketch) for sketch in problem.sketches]
     stage = TaskStage(rules.task, problem.chip, rules.name)
-    task_s = statistics.mean(_seconds(lambda t=t: stage.run(t)) for t in tasks)
-    table = problem.kernels(reference.pool)
+    task_s = statistics.mean(_seconds(partial(stage.run, task)) for task in tasks)
+    table, readable = problem.read(reference.pool)
+    latency_us = reference.latency_us[readable]
     trial = TrialStage(rules.trial, Gate(rules.gate, seed=0), problem.chip)
     taught = np.arange(min(TAUGHT, table.n_candidates))
     hashes = [str(i) for i in range(table.n_candidates)]
-    trial.observe(
-        table.take_candidates(taught), hashes[: len(taught)], reference.latency_us[taught]
-    )
+    trial.observe(table.take_candidates(taught), hashes[: len(taught)], latency_us[taught])
     batch = table.take_candidates(np.arange(min(BATCH, table.n_candidates)))
     single = table.take_candidates([0])
     n = batch.n_candidates

@@ -26,7 +26,8 @@ from tuner.workloads import resolve
 
 SAMPLE = 8192  # random candidates of the reference
 
-Report = Callable[[str, int, int, int, float], None]  # run, measured, pruned, failed, best_us
+# run, measured, pruned, failed, best_us, finished
+Report = Callable[[str, int, int, int, float, bool], None]
 
 
 @dataclass
@@ -37,14 +38,14 @@ class GroupResult:
     curves: list[dict[str, Any]] = field(default_factory=list)
     timings: list[dict[str, Any]] = field(default_factory=list)
     cost: dict[str, Any] = field(default_factory=dict)
-    complete: bool = True
 
 
 def run_group(
     plan: Plan, group: Group, out: Path, resume: bool, report: Report, stopped: Callable[[], bool]
 ) -> GroupResult:
-    """Run what is missing of a group and compute its cells."""
+    """Run what is missing of a group and compute its cells; none where it is stopped before."""
     problem = Problem.of(resolve(group.workload), load_chip(group.chip))
+    problem.check_readable()
     shared, result = Shared({}), GroupResult()
     for strategy, arm, seed in plan.runs():
         if stopped():
@@ -58,10 +59,8 @@ def run_group(
                 "wall_s": round(time.perf_counter() - started, 3),
             }
         )
-    if stopped():
-        result.complete = False
-        return result
-    _Cells(plan, problem, out).fill(result)
+    if not stopped():
+        _Cells(plan, problem, out).fill(result)
     return result
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from traces import End, Header, LogError, Note, TaskPrune, TaskSummary, Trial, read
+from traces import End, Header, LogError, Note, Record, TaskPrune, TaskSummary, Trial, read
 
 FloatColumn = NDArray[np.float64]
 BoolColumn = NDArray[np.bool_]
@@ -87,7 +87,7 @@ def _stage(trial: Trial) -> str | None:
     return str(trial.verdict["stage"])
 
 
-def _blame(records: list[object]) -> dict[str, Counter[str]]:
+def _blame(records: list[Record]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {"task": Counter(), "trial": Counter(), "verifier": Counter()}
     for record in records:
         if isinstance(record, TaskPrune):

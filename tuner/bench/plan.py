@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from dataclasses import dataclass
 
 import msgspec
@@ -42,6 +43,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def hash(self) -> str:
         """First 16 hex digits of the SHA-256 of the plan."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+
+
+def file_name(workload: str) -> str:
+    """A workload's name as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", workload)
 
 
 @dataclass(frozen=True)

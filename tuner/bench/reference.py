@@ -29,7 +29,9 @@ COMPLETIONS = 32  # sampled for each node to find out whether it is valid
 
 @dataclass(frozen=True)
 class Truth:
-    """Noise-free latency ``(n,)``, ``inf`` for failures and what TVM's verifier ``rejects``."""
+    """Noise-free latency ``(n,)``, ``inf`` for failures, for what TVM's verifier ``rejects`` and
+    for what cannot be read.
+    """
 
     latency_us: FloatColumn
     rejects: BoolColumn
@@ -37,11 +39,11 @@ class Truth:
 
 def truth(problem: Problem, pool: Pool) -> Truth:
     """Simulate every candidate of a pool from its kernel table; nothing is replayed."""
-    if not len(pool):
-        return Truth(np.empty(0), np.empty(0, dtype=bool))
-    table = problem.kernels(pool)
-    latency = latencies_us(table, simulate(table, problem.chip))
-    rejects = verifier_rejects(table, problem.chip)
+    table, readable = problem.read(pool)
+    latency, rejects = np.full(len(pool), np.inf), np.zeros(len(pool), dtype=bool)
+    if len(table):
+        latency[readable] = latencies_us(table, simulate(table, problem.chip))
+        rejects[readable] = verifier_rejects(table, problem.chip)
     return Truth(np.where(rejects, np.inf, latency), rejects)
 
 
@@ -101,9 +103,9 @@ def kept_by_rules(
     if kept is not None:
         keep &= _survive_task(problem, reference.pool, kept)
     if stage is not None:
-        table = problem.kernels(reference.pool)
-        judgement = stage.judge(table, problem.hashes(reference.pool), rescue=False)
-        keep &= judgement.code < 0
+        table, readable = problem.read(reference.pool)
+        names = [str(i) for i in range(table.n_candidates)]
+        keep[readable] &= stage.judge(table, names, rescue=False).code < 0
     return keep
 
 
@@ -131,6 +133,6 @@ def node_validity(problem: Problem, seed: int) -> list[dict[str, BoolColumn]]:
             empty = [x.sample(0, rng) for x in search_spaces(problem, None)]
             empty[s] = matrix
             latency = truth(problem, Pool(tuple(empty))).latency_us
-            found[choice.name] = np.isfinite(latency).reshape(m, COMPLETIONS).any(axis=1)
+            found[choice.name] = np.asarray(np.isfinite(latency).reshape(m, -1).any(axis=1))
         out.append(found)
     return out

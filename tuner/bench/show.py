@@ -23,13 +23,22 @@ COLUMNS = (
 
 
 def show_cells(cells: Sequence[dict[str, Any]]) -> None:
-    """One line a cell, medians over the seeds."""
-    titles = ("chip", "workload", "arm", *(title for title, _, _ in COLUMNS))
-    rows = [
-        (c["chip"], c["workload"], c["arm"], *(cell_text(c, key, kind) for _, key, kind in COLUMNS))
-        for c in cells
-    ]
-    show(titles, rows)
+    """One table for each chip, workload and strategy; one line an arm, medians over the seeds."""
+    titles = ("arm", *(title.replace(" ", "\n", 1) for title, _, _ in COLUMNS))
+    for section, group in sections(cells):
+        rows = [(c["arm"], *(cell_text(c, key, kind) for _, key, kind in COLUMNS)) for c in group]
+        show(titles, rows, title="  ".join(section))
+
+
+def sections(
+    cells: Sequence[dict[str, Any]],
+) -> list[tuple[tuple[str, str, str], list[dict[str, Any]]]]:
+    """Cells by (chip, workload, strategy), in the order in which these come first."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for cell in cells:
+        key = cell["chip"], cell["workload"], cell["strategy"]
+        groups.setdefault(key, []).append(cell)
+    return list(groups.items())
 
 
 def cell_text(cell: dict[str, Any], key: str, kind: str) -> str:

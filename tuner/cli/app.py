@@ -5,40 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import click
 import typer
 
 from tuner.cli import bench, chips, doctor, explain, fidelity, rules, simulate, tune
-from tuner.cli.errors import USAGE, user_errors
+from tuner.cli.errors import INTERRUPTED, USAGE, user_errors
 
 app = typer.Typer(
     name="prunelab",
     help="Benchmark, regression-test and validate search-space pruning for TVM auto-tuning.",
-    no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
 )
 for module in (bench, tune, explain, simulate, fidelity, chips, rules, doctor):
     module.register(app)
 
+# ClickException of the click that typer uses: its own since typer 0.26, the distribution before.
+_ParseError: Any = typer.BadParameter.__mro__[2]
+
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     command: Any = typer.main.get_command(app)
     try:
-        code = command.main(list(arguments), prog_name="prunelab", standalone_mode=False)
-    except click.ClickException as error:
+        code = command.main(
+            list(arguments) or ["--help"], prog_name="prunelab", standalone_mode=False
+        )
+    except _ParseError as error:
         return _fail(error.format_message())
-    except click.Abort:
-        return _fail("interrupted")
-    except KeyboardInterrupt:
-        return _fail("interrupted")
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("interrupted", INTERRUPTED)
     except user_errors() as error:
         return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return code if isinstance(code, int) else 0
 
 
-def _fail(message: str) -> int:
-    line = " ".join(message.split())
-    typer.echo(f"error: {line}", err=True)
-    return USAGE
+def _fail(message: str, code: int = USAGE) -> int:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    return code

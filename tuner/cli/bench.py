@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tuner.bench.plan import DEFAULT_ARMS, DEFAULT_CHIPS, DEFAULT_WORKLOADS, Plan
+from tuner.bench.plan import DEFAULT_ARMS, DEFAULT_CHIPS, DEFAULT_WORKLOADS, Plan, file_name
 from tuner.cli.errors import UsageError
 from tuner.cli.options import (
     Format,
@@ -15,6 +15,7 @@ from tuner.cli.options import (
     OutOption,
     ResumeOption,
     SeedOption,
+    interrupted,
     positive,
     print_json,
 )
@@ -51,7 +52,7 @@ def bench(
         chips=tuple(dict.fromkeys(chip)),
         workloads=tuple(dict.fromkeys(workload)),
         arms=_arms(arms),
-        strategies=_strategies(strategy),
+        strategies=tuple(dict.fromkeys(strategy)),
         seeds=positive("seeds", seeds),
         seed=seed,
         trials=positive("trials", trials),
@@ -70,32 +71,31 @@ def _arms(text: str) -> tuple[str, ...]:
     return tuple(arm.name for arm in arms_named(text))
 
 
-def _strategies(names: list[str]) -> tuple[str, ...]:
-    from tuner.search import STRATEGIES
-
-    for name in names:
-        if name not in STRATEGIES:
-            raise UsageError(f"strategy {name!r}: expected one of {', '.join(STRATEGIES)}")
-    return tuple(dict.fromkeys(names))
-
-
 def check_plan(plan: Plan) -> None:
     """Everything that a user can have got wrong is found before anything runs."""
     from hwsim.chips import load_chip
     from pruner.rulesets import rule_set
-    from tuner.arms import arms_named
+    from tuner.arms import arm_named
+    from tuner.search import STRATEGIES
     from tuner.workloads import resolve
 
-    arms_named(",".join(plan.arms))
-    names: dict[str, str] = {}
-    for given in plan.chips:
-        name = load_chip(given).name
-        if name in names:
-            raise UsageError(f"chip {given}: has the same name as {names[name]}, {name}")
-        names[name] = given
-    for given in plan.workloads:
-        resolve(given)
+    for arm in plan.arms:
+        arm_named(arm)
+    for strategy in plan.strategies:
+        if strategy not in STRATEGIES:
+            raise UsageError(f"strategy {strategy!r}: expected one of {', '.join(STRATEGIES)}")
+    _distinct("chip", {given: load_chip(given).name for given in plan.chips})
+    _distinct("workload", {given: file_name(resolve(given).name) for given in plan.workloads})
     rule_set(plan.rules, plan.rule_files)
+
+
+def _distinct(what: str, names: dict[str, str]) -> None:
+    """Runs of one folder are told apart by name; ``names`` are those of what was given."""
+    first: dict[str, str] = {}
+    for given, name in names.items():
+        if name in first:
+            raise UsageError(f"{what} {given}: has the same name as {first[name]}: {name}")
+        first[name] = given
 
 
 def _run(plan: Plan, out: Path, resume: bool, fmt: Format) -> int:
@@ -105,21 +105,17 @@ def _run(plan: Plan, out: Path, resume: bool, fmt: Format) -> int:
     from tuner.cli.progress import Bars
 
     claim_folder(out, plan, resume)
-    with Bars(plan) as bars:
-        try:
-            found = run_groups(plan, out, resume, bars.update)
-        except KeyboardInterrupt:
-            found = []
-    groups = [g for g in found if g is not None and g.complete]
-    if len(groups) < len(plan.groups()):
-        typer.echo(f"interrupted: what was measured is kept; go on with --out {out} --resume")
-        return 130
+    try:
+        with Bars(plan) as bars:
+            groups = run_groups(plan, out, resume, bars.update)
+    except KeyboardInterrupt:
+        return interrupted(out)
     results = write_results(out, plan, groups)
     _show(results, groups, out, fmt)
     return 0
 
 
-def _show(results: dict[str, object], groups: list[GroupResult], out: Path, fmt: Format) -> None:
+def _show(results: dict[str, Any], groups: list[GroupResult], out: Path, fmt: Format) -> None:
     from tuner.bench.show import show_cells
     from tuner.report import write_report
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import sys
 from dataclasses import asdict, dataclass
 from importlib import metadata
 
@@ -46,8 +47,7 @@ def doctor(fmt: FormatOption = Format.table) -> int:
 
 
 def _python() -> Check:
-    version = platform.python_version_tuple()
-    fine = ("3", "10") <= version[:2] <= ("3", "12")
+    fine = (3, 10) <= sys.version_info[:2] <= (3, 12)
     detail = f"{platform.python_version()}, TVM has wheels for 3.10 to 3.12"
     return Check("python", "ok" if fine else "broken", detail)
 

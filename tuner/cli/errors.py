@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+
 USAGE = 2
+INTERRUPTED = 130
+
+_CLASSES = (
+    ("hwsim.by_hand", "ParameterError"),
+    ("hwsim.chip", "ChipError"),
+    ("hwsim.fidelity", "MeasuredError"),
+    ("pruner.rule", "RuleError"),
+    ("traces.log", "LogError"),
+    ("tuner.arms", "ArmError"),
+    ("tuner.bench.folder", "FolderError"),
+    ("tuner.bench.pool", "WorkerError"),
+    ("tuner.spaces", "SpaceError"),
+    ("tuner.workloads.workload", "WorkloadError"),
+)
 
 
 class UsageError(ValueError):
@@ -10,26 +26,10 @@ class UsageError(ValueError):
 
 
 def user_errors() -> tuple[type[Exception], ...]:
-    """The exception classes whose message is meant for the user."""
-    from hwsim.by_hand import ParameterError
-    from hwsim.chip import ChipError
-    from hwsim.fidelity import MeasuredError
-    from pruner.rule import RuleError
-    from traces import LogError
-    from tuner.arms import ArmError
-    from tuner.bench.folder import FolderError
-    from tuner.spaces import SpaceError
-    from tuner.workloads import WorkloadError
+    """The exception classes whose message is meant for the user.
 
-    return (
-        UsageError,
-        ChipError,
-        ParameterError,
-        MeasuredError,
-        RuleError,
-        LogError,
-        ArmError,
-        FolderError,
-        SpaceError,
-        WorkloadError,
-    )
+    Nothing is imported for it: what was raised comes from a module that is loaded already, and a
+    typing mistake should not wait for TVM.
+    """
+    loaded = ((sys.modules.get(module), name) for module, name in _CLASSES)
+    return (UsageError, *(getattr(module, name) for module, name in loaded if module))

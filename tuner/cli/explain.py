@@ -1,17 +1,21 @@
-"""``prunelab explain``: the chain of verdicts of one candidate, with numbers and units."""
+"""``prunelab explain``: the chain of verdicts of a candidate or a value, with numbers and units."""
 
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.options import Format, FormatOption
+from tuner.cli.options import Format, FormatOption, print_json
 
 if TYPE_CHECKING:
     from tuner.explained import Explained
+
+_VALUE = re.compile(r"(?P<sketch>\d+):(?P<decision>[^=]+)(=(?P<value>.*))?", re.ASCII)
 
 
 def register(app: typer.Typer) -> None:
@@ -21,15 +25,75 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     log: Annotated[Path, typer.Argument(help="a run's log, runs/*.jsonl")],
-    candidate: Annotated[str, typer.Argument(help="hash (or its beginning), or a trial's number")],
+    what: Annotated[
+        str | None,
+        typer.Argument(help="candidate, trial number or SKETCH:DECISION[=VALUE]"),
+    ] = None,
     chip: Annotated[str | None, typer.Option(help="the chip's file, where it has moved")] = None,
     fmt: FormatOption = Format.table,
 ) -> None:
-    """Say why a candidate was pruned or kept: every rule with its numbers."""
+    """Say why something was pruned or kept: every rule with its numbers.
+
+    WHAT is a candidate's hash (or its beginning) or the number of its trial; or a value of a
+    sampling decision, which the task stage looks at before the search, such as 0:i.tile=4x1x8.
+    0:i.tile lists what was removed of a decision.  Without WHAT: which rule pruned how much.
+    """
+    value = _VALUE.fullmatch(what or "")
+    if what is None:
+        _overview(log, fmt)
+    elif value is None:
+        _candidate(log, what, chip, fmt)
+    elif value["value"] is None:
+        _removed(log, int(value["sketch"]), value["decision"], fmt)
+    else:
+        _value(log, int(value["sketch"]), value["decision"], value["value"], chip, fmt)
+
+
+def _overview(log: Path, fmt: Format) -> None:
+    from tuner.overview import overview
+
+    header, rows = overview(log)
+    if fmt is Format.json:
+        print_json([asdict(row) for row in rows])
+        return
+    from tuner.cli.tables import show
+
+    typer.echo(f"{header.workload} on {header.chip}, arm {header.arm}, rules {header.rule_set}")
+    if not rows:
+        typer.echo("nothing was pruned")
+        return
+    titles = ("stage", "rule", "of", "pruned", "for example")
+    show(titles, [(r.stage, r.rule, r.where, r.pruned, r.example) for r in rows])
+
+
+def _removed(log: Path, sketch: int, decision: str, fmt: Format) -> None:
+    from tuner.overview import removed
+
+    rows = removed(log, sketch, decision)
+    if fmt is Format.json:
+        print_json([{"value": value, "rule": rule} for value, rule in rows])
+        return
+    from tuner.cli.tables import show
+
+    show(("removed value", "by"), rows)
+
+
+def _value(
+    log: Path, sketch: int, decision: str, value: str, chip: str | None, fmt: Format
+) -> None:
+    from pruner.explain import to_text
+    from pruner.verdict import to_json
+    from tuner.explained import explain_value
+
+    found = explain_value(log, sketch, decision, value, chip)
+    typer.echo(to_json(found) if fmt is Format.json else to_text(found))
+
+
+def _candidate(log: Path, wanted: str, chip: str | None, fmt: Format) -> None:
     from pruner.verdict import to_json
     from tuner.explained import explain as find
 
-    found = find(log, candidate, chip)
+    found = find(log, wanted, chip)
     typer.echo(to_json(found.explanation) if fmt is Format.json else _text(found))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tuner.cli.errors import UsageError
+from tuner.cli.errors import INTERRUPTED, UsageError
 
 
 class Format(str, enum.Enum):
@@ -26,6 +26,12 @@ FormatOption = Annotated[
 SeedOption = Annotated[int, typer.Option(min=0, help="the one seed; the same gives the same bytes")]
 OutOption = Annotated[Path, typer.Option(help="folder for results and logs")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")]
+
+
+def interrupted(out: Path) -> int:
+    """Say how to go on after Ctrl-C, and give the exit code."""
+    typer.echo(f"interrupted: what was measured is kept; go on with --out {out} --resume", err=True)
+    return INTERRUPTED
 
 
 def positive(name: str, value: int) -> int:

@@ -4,46 +4,75 @@ from __future__ import annotations
 
 import math
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.table import Column
 
 from tuner.bench.plan import Plan
+
+Message = tuple[str, int, int, int, float, bool]  # run, measured, pruned, failed, best_us, finished
+_STATES = ("kept", "pruned", "failed", "best")
 
 
 class Bars:
     """One bar for the whole benchmark and one for each run in progress."""
 
     def __init__(self, plan: Plan) -> None:
-        runs = len(plan.groups()) * len(plan.runs())
-        self._trials = plan.trials
+        self._runs = len(plan.groups()) * len(plan.runs())
+        self._trials, self._many = plan.trials, len(plan.strategies) > 1
         self._done: dict[str, int] = {}
+        self._finished: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
+        console = Console(stderr=True)
+        name = TextColumn(
+            "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)
+        )
+        states = (
+            TextColumn(f"{{task.fields[{s}]}}", markup=False, table_column=Column(no_wrap=True))
+            for s in _STATES
+        )
         self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeLeft(),
-            TextColumn("{task.fields[state]}", markup=False),
-            console=Console(stderr=True),
-            disable=not Console(stderr=True).is_terminal,
+            name,
+            BarColumn(bar_width=12),
+            *states,
+            TimeLeft(compact=True),
+            console=console,
+            disable=not console.is_terminal,
+            expand=True,
         )
-        self._all = self._progress.add_task("measured", total=runs * plan.trials, state="")
+        self._all = self._progress.add_task("", total=self._runs * plan.trials, **_state())
+        self._say_all()
 
-    def update(self, message: tuple[str, int, int, int, float]) -> None:
-        """One round of one run is over."""
-        run, measured, pruned, failed, best_us = message
+    def update(self, message: Message) -> None:
+        """One round of one run is over, or the run is."""
+        run, measured, pruned, failed, best_us, finished = message
         if run not in self._tasks:
-            self._tasks[run] = self._progress.add_task(run, total=self._trials, state="")
-        best = f"{best_us:.4g} us" if math.isfinite(best_us) else "none yet"
-        state = f"kept {measured} pruned {pruned} failed {failed} best {best}"
-        finished = measured >= self._trials
+            self._tasks[run] = self._progress.add_task(
+                self._label(run), total=self._trials, **_state()
+            )
+        best = f"best {best_us:.4g} us" if math.isfinite(best_us) else ""
+        counts = (f"kept {measured}/{self._trials}", f"pruned {pruned}", f"failed {failed}", best)
         self._progress.update(
-            self._tasks[run], completed=measured, state=state, visible=not finished
+            self._tasks[run], completed=measured, visible=not finished, **_state(*counts)
         )
-        self._progress.advance(self._all, measured - self._done.get(run, 0))
-        self._done[run] = measured
+        if finished:
+            self._finished.add(run)
+        reached = self._trials if finished else measured  # a space may end before the budget does
+        self._progress.advance(self._all, reached - self._done.get(run, 0))
+        self._done[run] = reached
+        self._say_all()
+
+    def _say_all(self) -> None:
+        text = f"{len(self._finished)} of {self._runs} runs finished"
+        self._progress.update(self._all, description=text)
+
+    def _label(self, run: str) -> str:
+        """A run's name without what all runs have in common."""
+        chip, workload, arm, strategy, seed = run.split("__")
+        return " ".join((chip, workload, arm, *([strategy] if self._many else []), seed))
 
     def __enter__(self) -> Bars:
         self._progress.start()
@@ -56,3 +85,7 @@ class Bars:
         traceback: TracebackType | None,
     ) -> None:
         self._progress.stop()
+
+
+def _state(*texts: str) -> dict[str, Any]:
+    return dict(zip(_STATES, texts or ("",) * len(_STATES), strict=True))

@@ -15,6 +15,7 @@ from tuner.cli.options import (
     OutOption,
     ResumeOption,
     SeedOption,
+    interrupted,
     positive,
     print_json,
     print_pairs,
@@ -76,23 +77,23 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
     from tuner.workloads import resolve
 
     problem = Problem.of(resolve(plan.workloads[0]), load_chip(plan.chips[0]))
+    problem.check_readable()
     claim_folder(out, plan, resume)
     spec = spec_of(plan, plan.strategies[0], plan.arms[0], plan.seed)
     name = run_name(problem, spec)
     log = out / "runs" / f"{name}.jsonl"
-    interrupted = _Interrupt()
-    with Bars(plan) as bars, interrupted:
+    interrupt = _Interrupt()
+    with Bars(plan) as bars, interrupt:
         tally = execute(
             problem,
             spec,
             log,
             resume=resume,
             progress=lambda *state: bars.update((name, *state)),
-            stopped=interrupted,
+            stopped=interrupt,
         )
-    if interrupted():
-        typer.echo(f"interrupted: what was measured is kept; go on with --out {out} --resume")
-        return 130
+    if interrupt():
+        return interrupted(out)
     return _deliver(problem, log, tally, out, check, fmt)
 
 
@@ -111,7 +112,7 @@ def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt:
     summary = {
         "chip": best["chip"],
         "workload": best["workload"],
-        "best_us": best["latency_us"],
+        "best_us": float(f"{best['latency_us']:.6g}"),
         "measured": tally.measured,
         "pruned": tally.pruned,
         "failed": tally.failed,

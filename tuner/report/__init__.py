@@ -12,35 +12,28 @@ def write_report(out: Path, results: dict[str, Any], curves: Sequence[dict[str, 
     from jinja2 import Environment, FileSystemLoader
     from markupsafe import Markup
 
-    from tuner.bench.show import COLUMNS, cell_text
+    from tuner.bench.show import COLUMNS, cell_text, sections
     from tuner.report.plots import blame, convergence
 
     # Reasons, rules and chip names are other people's text: all is escaped but our own plots.
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
-    sections = [
+    parts = [
         {
-            "chip": chip,
-            "workload": workload,
+            "title": " · ".join(key),
             "cells": cells,
-            "convergence": Markup(convergence([c for c in curves if _of(c, chip, workload)])),
-            "blame": [
-                (c["arm"], Markup(blame(c["rules"])), c["notes"]) for c in cells if c["rules"]
-            ],
+            "convergence": Markup(convergence([c for c in curves if _key(c) == key])),
+            "blame": [(c["arm"], Markup(blame(c["rules"]))) for c in cells if c["rules"]],
+            "notes": [(c["arm"], note) for c in cells for note in c["notes"]],
         }
-        for chip, workload, cells in _sections(results["cells"])
+        for key, cells in sections(results["cells"])
     ]
     html = environment.get_template("report.html.j2").render(
-        header=results["header"], sections=sections, columns=COLUMNS, text=cell_text
+        header=results["header"], sections=parts, columns=COLUMNS, text=cell_text
     )
     path = out / "report.html"
     path.write_text(html, encoding="utf-8")
     return path
 
 
-def _of(row: dict[str, Any], chip: str, workload: str) -> bool:
-    return bool(row["chip"] == chip and row["workload"] == workload)
-
-
-def _sections(cells: Sequence[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    keys = dict.fromkeys((c["chip"], c["workload"]) for c in cells)
-    return [(chip, w, [c for c in cells if _of(c, chip, w)]) for chip, w in keys]
+def _key(curve: dict[str, Any]) -> tuple[str, str, str]:
+    return curve["chip"], curve["workload"], curve["strategy"]

@@ -19,7 +19,7 @@ COLOURS = {
     "tvm": "#b2182b",
 }
 OTHER = "#5aae61"
-_FIXED = {"svg.hashsalt": "prunelab", "svg.fonttype": "none", "font.size": 9}
+_FIXED: Any = {"svg.hashsalt": "prunelab", "svg.fonttype": "none", "font.size": 9}
 
 
 def convergence(curves: Sequence[dict[str, Any]]) -> str:

@@ -9,4 +9,13 @@ STRATEGIES: dict[str, type[Evolutionary] | type[RandomSearch]] = {
     s.name: s for s in (Evolutionary, RandomSearch)
 }
 
-__all__ = ["STRATEGIES", "Choice", "Pool", "Score", "SketchSpace", "Strategy"]
+__all__ = [
+    "STRATEGIES",
+    "Choice",
+    "Evolutionary",
+    "Pool",
+    "RandomSearch",
+    "Score",
+    "SketchSpace",
+    "Strategy",
+]

@@ -53,6 +53,10 @@ class Evolutionary:
         chosen = _join([bred, found, explored])
         return chosen.pool, self._interleave(chosen.scores, origins)
 
+    def release(self, pool: Pool) -> None:
+        """Take back what nobody looked at."""
+        self._seen.release(pool)
+
     def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
         """Keep the best measured candidates as parents."""
         if np.isfinite(latency_us):

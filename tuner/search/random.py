@@ -23,5 +23,9 @@ class RandomSearch:
         pool = self._seen.random(n)
         return pool, self._rng.permutation(len(pool))
 
+    def release(self, pool: Pool) -> None:
+        """Take back what nobody looked at."""
+        self._seen.release(pool)
+
     def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
         """Nothing to learn."""

@@ -16,7 +16,7 @@ Score = Callable[[Pool], NDArray[np.float64]]
 
 
 class Strategy(Protocol):
-    """Proposes batches of candidates that it never proposed before.
+    """Proposes batches of candidates that it never proposed before, unless they were released.
 
     ``score`` predicts each candidate's latency (lower is better), ``None`` while nothing was
     measured.  The order of what is proposed is the order of preference.
@@ -28,6 +28,10 @@ class Strategy(Protocol):
         """Up to ``n`` new candidates, and their flat indices in order of preference.  An empty pool
         says that the space is exhausted.
         """
+        ...
+
+    def release(self, pool: Pool) -> None:
+        """Take back proposed candidates that nobody looked at; they may be proposed again."""
         ...
 
     def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
@@ -75,7 +79,7 @@ class Seen:
             rest = self.claim(Pool(tuple(s.enumerate() for s in self.spaces)))
             keep = self._rng.permutation(len(rest)) < missing
             pools.append(rest.take(keep))
-            self._release(rest.take(~keep))
+            self.release(rest.take(~keep))
         return Pool.concat(pools)
 
     def draw(self, n: int) -> Pool:
@@ -85,7 +89,8 @@ class Seen:
         drawn = (s.sample(int(c), self._rng) for s, c in zip(self.spaces, counts, strict=True))
         return Pool(tuple(drawn))
 
-    def _release(self, pool: Pool) -> None:
+    def release(self, pool: Pool) -> None:
+        """Forget that the candidates of ``pool`` were claimed."""
         self._keys.difference_update(pool.identities())
 
     def empty(self) -> Pool:

@@ -1,0 +1,71 @@
+"""What a run pruned, rule by rule, from its log alone; each row says how to look closer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from traces import Header, LogError, TaskPrune, Trial, read
+
+
+@dataclass(frozen=True)
+class Blame:
+    """What one rule pruned of the candidates, or of one decision's values (``where``).
+
+    ``example`` is the first of them as ``prunelab explain LOG`` takes it.
+    """
+
+    stage: str
+    rule: str
+    where: str
+    pruned: int
+    example: str
+
+
+def overview(log: Path) -> tuple[Header, list[Blame]]:
+    """The header of a log, and one row a rule and decision, task stage first.
+
+    Raises
+    ------
+    LogError
+        No such file, or no log of prunelab.
+    """
+    records = list(read(log))
+    assert isinstance(records[0], Header)
+    task = [_of_values(r) for r in records if isinstance(r, TaskPrune)]
+    skipped = [r for r in records if isinstance(r, Trial) and r.measurement is None and r.verdict]
+    return records[0], task + _of_candidates(skipped)
+
+
+def removed(log: Path, sketch: int, decision: str) -> list[tuple[str, str]]:
+    """(value, rule) of every value of a decision that the task stage removed.
+
+    Raises
+    ------
+    LogError
+        As :func:`overview`, or nothing was removed of such a decision.
+    """
+    found = [
+        (value, str(r.verdict["rule"]))
+        for r in read(log)
+        if isinstance(r, TaskPrune) and (r.sketch, r.decision) == (sketch, decision)
+        for value in r.values
+    ]
+    if not found:
+        raise LogError(f"{log}: the task stage removed nothing of {sketch}:{decision}")
+    return found
+
+
+def _of_values(record: TaskPrune) -> Blame:
+    where = f"{record.sketch}:{record.decision}"
+    rule, count = str(record.verdict["rule"]), len(record.values)
+    return Blame("task", rule, where, count, f"{where}={record.values[0]}")
+
+
+def _of_candidates(skipped: list[Trial]) -> list[Blame]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for trial in skipped:
+        key = str(trial.verdict["stage"]), str(trial.verdict["rule"])
+        groups.setdefault(key, []).append(trial.candidate)
+    ranked = sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
+    return [Blame(stage, rule, "candidates", len(c), c[0]) for (stage, rule), c in ranked]
