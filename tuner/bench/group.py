@@ -175,7 +175,7 @@ class _Cells:
     def _curve(self, key: tuple[str, str, int]) -> dict[str, Any]:
         run = self.judged[key]
         incumbent = run.incumbent_us()
-        improved = np.flatnonzero(np.diff(np.append(np.inf, incumbent)) < 0)
+        improved = np.flatnonzero(incumbent < np.append(np.inf, incumbent[:-1]))
         trials = np.cumsum(run.history.measured)
         return {
             "chip": self.problem.chip.name,
