@@ -216,6 +216,9 @@ _GPU = (
     _c("serial_loads", "bool", "1: staged loads sit in branches, so that one waits for the other"),
     _c("chained_blocks", "blocks", "blocks that add to one result one after another (split-K)", 1),
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
+    _c("code_loads", "accesses", "operand loads of a thread in that code"),
+    _c("noncoherent", "bool", "1: global loads take the read-only, non-coherent path"),
+    _c("live_inputs", "registers", "inputs that a thread of that code reads early and needs late"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),
     *(

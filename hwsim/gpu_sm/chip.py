@@ -34,8 +34,12 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     epilogue_overlap: NonNegative  # each further resident block hides epilogues by this exponent
     loads_in_flight: Positive  # independent loads of a thread in a loop
     serial_loads_in_flight: Positive  # the same where each load sits in a branch of its own
+    hoard_inputs: NonNegative  # live inputs from which on the compiler keeps them in registers
+    hoard_code: NonNegative  # MACs and loads of straight-line code from which on it does so
+    hoard_code_most: NonNegative  # and beyond which it no longer does
     auto_unroll: Positive  # MACs that the compiler unrolls by itself
     index_ops: NonNegative  # integer instructions for one global access
+    noncoherent_ops: NonNegative  # further ones for a load straight to registers, if non-coherent
     loop_ops: NonNegative  # instructions of one rolled loop iteration
     barrier_clk: NonNegative
     handover_clk: NonNegative  # a block adds its part to a split-K result and lets the next one in

@@ -14,10 +14,10 @@ from hwsim.table import KernelTable
 
 Ints = NDArray[np.int64]
 _F32 = 4
-# An unrolled load through the non-coherent path costs more than an ordinary one: medians of 2.3
-# (A100) and 1.45 (A4000) in the public measurements of this kernel; here their geometric mean.
-READ_ONLY_COST = 1.8
 _BANKS = 32
+# Accumulators and inputs that the compiler holds where inputs are used again by a later output; 60
+# registers with addresses: registers of the 2080 Ti convolutions (Kernel Tuning Toolkit), fitted.
+_AHEAD_REGISTERS = 36
 
 
 def convolution_2d(
@@ -51,11 +51,13 @@ def convolution_2d(
     row_bytes = _F32 * (width + halo)
     # Where the tile does not divide the image every access to it stands in a bounds check.
     checked = (width % (bx * tx) != 0) | (height % (by * ty) != 0)
-    loads = _distinct(bx, tx, filter_size) * _distinct(by, ty, filter_size)
+    wide = _distinct(bx, tx, filter_size)
+    loads = wide * _distinct(by, ty, filter_size)
     direct = np.where(checked, taps * tx * ty, loads)  # what is checked is not merged
-    direct = np.where(cached > 0, np.rint(READ_ONLY_COST * direct).astype(np.int64), direct)
     stage_loads = -(-patch_x // bx) * -(-patch_y // by)
-    operands = np.where(tx * ty > 1, filter_size + 7, 3)  # a filter row of inputs is kept for reuse
+    span = (ty - 1) * by  # rows between the first and the last use of an input
+    reused = (ty > 1) & (by < filter_size)
+    live = np.where(reused, np.minimum(span, filter_size) * wide, 0)
     return KernelTable.of(
         "gpu_sm",
         flops=np.full(len(bx), 2.0 * taps * height * width),
@@ -65,7 +67,9 @@ def convolution_2d(
         tile_m=by * ty, tile_n=bx * tx, reduce_length=taps, reduce_inner=taps,
         loop_depth=2, unroll=taps * tx * ty, code_macs=taps * tx * ty,
         shared_bytes=1.0 * use_shared * _F32 * patch_y * (patch_x + pad),
-        acc_regs=tx * ty, operand_regs=operands, barriers=use_shared, serial_loads=checked,
+        acc_regs=tx * ty, operand_regs=_operands(tx * ty, reused, filter_size),
+        code_loads=loads, live_inputs=use_shared * live, noncoherent=cached,
+        barriers=use_shared, serial_loads=checked,
         launch_bounds=0, shared_static=1,
         x_global_shared_count=use_shared * stage_loads,
         x_global_shared_bytes=_F32 * patch_x * patch_y / stage_loads,
@@ -89,6 +93,12 @@ def convolution_2d(
         c_local_global_thread_run=bx, c_local_global_stride1_bytes=_F32,
         c_local_global_stride2_bytes=_F32 * width,
     )  # fmt: skip
+
+
+def _operands(outputs: Ints, reused: NDArray[np.bool_], filter_size: int) -> Ints:
+    """Registers for inputs: a filter row of them; where rows are used again, ahead up to 60."""
+    ahead = np.where(reused, _AHEAD_REGISTERS - outputs, 0)
+    return np.where(outputs > 1, np.maximum(ahead, filter_size), 3)
 
 
 def row_padding(block_x: Ints, tile_x: Ints, halo: int) -> Ints:

@@ -84,7 +84,19 @@ def registers_of(rows: Rows, chip: GpuChip) -> tuple[Floats, Floats]:
     share = np.floor(chip.registers_sm / (warps * REGISTER_UNIT)) * _REGISTER_STEP
     bounded = np.minimum(np.maximum(share, _REGISTER_STEP), MAX_REGISTERS_THREAD)
     cap = np.where(rows["launch_bounds"] > 0, bounded, MAX_REGISTERS_THREAD)
+    wanted = np.where(_hoards(rows, chip), np.maximum(wanted, cap), wanted)
     return np.minimum(wanted, cap), np.maximum(wanted - cap, 0)
+
+
+def _hoards(rows: Rows, chip: GpuChip) -> NDArray[np.bool_]:
+    """Where the compiler loads inputs early and keeps them, until no register is left.
+
+    It does so in straight-line code with many inputs alive, unless that code is so long that it is
+    scheduled piece by piece.
+    """
+    model, code = chip.model, rows["code_macs"] + rows["code_loads"]
+    long = (code >= model.hoard_code) & (code < model.hoard_code_most)
+    return np.asarray(long & (rows["live_inputs"] >= model.hoard_inputs))
 
 
 def occupancy_of(rows: Rows, chip: GpuChip) -> Occupancy:

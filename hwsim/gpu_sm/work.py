@@ -99,7 +99,9 @@ def _loose_ops(
     unrolled = np.maximum(rows["unroll"], chip.model.auto_unroll)
     copies = np.maximum(unrolled / np.maximum(rows["acc_regs"], 1), 1)
     loops = chip.model.loop_ops * iterations / copies
-    return np.asarray(rows["alu_ops"] / blocks / WARP + direct + loops)
+    loads = sum((r for s, r in requests.items() if s.endswith("_global_local")), np.zeros(rows.n))
+    addresses = chip.model.noncoherent_ops * rows["noncoherent"] * loads
+    return np.asarray(rows["alu_ops"] / blocks / WARP + direct + addresses + loops)
 
 
 def _operand_wavefronts(

@@ -8,6 +8,7 @@ import pytest
 from hwsim.chips import load_chip
 from hwsim.gpu_sm.analytical import simulate
 from hwsim.gpu_sm.chip import GpuChip
+from hwsim.gpu_sm.convolution import convolution_2d
 from hwsim.gpu_sm.occupancy import ADDRESSING_REGISTERS, occupancy_of
 from hwsim.gpu_sm.rows import Rows
 from hwsim.outcome import error_line
@@ -71,6 +72,19 @@ def test_registers_refuse_a_launch_unless_the_compiler_knows_the_block() -> None
     assert text is not None
     assert "registers_block needs 67584 registers, has 65536" in text
     assert refused(**big)[0] == Failure.ok
+
+
+def test_long_straight_line_code_with_many_live_inputs_takes_every_register() -> None:
+    """8 rows a thread apart are used again by 4 outputs; 16 rows or one output a row are not."""
+    table = convolution_2d([64, 64, 16, 64], [4, 4, 16, 4], 4, [4, 1, 4, 4], staged=[1, 1, 1, 0])
+    result = simulate(table, chip("a100-sxm-40gb"))
+    assert (result.counters["registers"] >= 255).tolist() == [True, False, False, False]
+
+
+def test_launches_fail_where_inputs_are_kept_in_registers() -> None:
+    table = convolution_2d([64, 96], 4, 4, 4)  # 256 threads of 255 registers fit, 384 do not
+    failure = simulate(table, chip("a100-sxm-40gb")).failure
+    assert failure.tolist() == [Failure.ok, Failure.launch_error]
 
 
 def test_what_does_not_fit_into_registers_spills() -> None:
