@@ -217,6 +217,7 @@ _GPU = (
     _c("chained_blocks", "blocks", "blocks that add to one result one after another (split-K)", 1),
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     _c("code_loads", "accesses", "operand loads of a thread in that code"),
+    _c("stage_loops", "iterations", "rolled loops around a thread's staged loads"),
     _c("noncoherent", "bool", "1: global loads take the read-only, non-coherent path"),
     _c("live_inputs", "registers", "inputs that a thread of that code reads early and needs late"),
     *_streams(GPU_STREAMS, ("global",)),

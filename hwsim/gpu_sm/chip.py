@@ -38,14 +38,14 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     hoard_code: NonNegative  # MACs and loads of straight-line code from which on it does so
     hoard_code_most: NonNegative  # and beyond which it no longer does
     auto_unroll: Positive  # MACs that the compiler unrolls by itself
-    index_ops: NonNegative  # integer instructions for one global access
+    index_ops: NonNegative  # instructions for the addresses of one staged load
+    stage_loop_ops: NonNegative  # instructions of one iteration of a rolled loop over them
     noncoherent_ops: NonNegative  # further ones for a load straight to registers, if non-coherent
     loop_ops: NonNegative  # instructions of one rolled loop iteration
     barrier_clk: NonNegative
     handover_clk: NonNegative  # a block adds its part to a split-K result and lets the next one in
     fetch_instructions_clk: Positive  # an SM a clock, of code that runs once
-    fetch_clk: NonNegative  # clocks of one warp for an instruction of code that runs once
-    fetch_clk_kmac: NonNegative  # more of them for every 1000 MACs of such code
+    fetch_code: Positive  # instructions that are fetched at that rate; longer code is streamed
 
 
 class GpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):

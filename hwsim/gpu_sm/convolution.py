@@ -54,7 +54,8 @@ def convolution_2d(
     wide = _distinct(bx, tx, filter_size)
     loads = wide * _distinct(by, ty, filter_size)
     direct = np.where(checked, taps * tx * ty, loads)  # what is checked is not merged
-    stage_loads = -(-patch_x // bx) * -(-patch_y // by)
+    stage_rows = -(-patch_y // by)
+    stage_loads = stage_rows * -(-patch_x // bx)
     span = (ty - 1) * by  # rows between the first and the last use of an input
     reused = (ty > 1) & (by < filter_size)
     live = np.where(reused, np.minimum(span, filter_size) * wide, 0)
@@ -70,6 +71,7 @@ def convolution_2d(
         acc_regs=tx * ty, operand_regs=_operands(tx * ty, reused, filter_size),
         code_loads=loads, live_inputs=use_shared * live, noncoherent=cached,
         barriers=use_shared, serial_loads=checked,
+        stage_loops=use_shared * stage_rows,
         launch_bounds=0, shared_static=1,
         x_global_shared_count=use_shared * stage_loads,
         x_global_shared_bytes=_F32 * patch_x * patch_y / stage_loads,

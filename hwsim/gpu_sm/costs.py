@@ -107,8 +107,13 @@ def _epilogue(chip: GpuChip, work: Work, traffic: Traffic) -> dict[str, Floats]:
 
 
 def _issue_rate(rows: Rows, chip: GpuChip) -> Floats:
-    """Instructions an SM a clock: the schedulers', or what is fetched of code without loops."""
-    fetched = min(chip.model.fetch_instructions_clk, SUB_PARTITIONS)
+    """Instructions an SM a clock: the schedulers', or what is fetched of code without loops.
+
+    Code beyond the instruction caches comes again for each round of warps: at a rate that falls as
+    its length grows.
+    """
+    held = chip.model.fetch_code / np.maximum(rows["code_macs"] + rows["code_loads"], 1)
+    fetched = min(chip.model.fetch_instructions_clk, SUB_PARTITIONS) * np.minimum(held, 1)
     return np.where(rows["code_macs"] > 0, fetched, float(SUB_PARTITIONS))
 
 
@@ -190,9 +195,7 @@ def _compute_path(
 ) -> Floats:
     """One warp through its arithmetic, alone on its sub-partition."""
     acc = np.maximum(rows["acc_regs"], 1)
-    interval = np.maximum(WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / acc)
-    fetch = chip.model.fetch_clk + chip.model.fetch_clk_kmac * rows["code_macs"] / 1000
-    clk = np.maximum(interval, np.where(rows["code_macs"] > 0, fetch, 0))
+    clk = np.maximum(WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / acc)
     mma_clk = SUB_PARTITIONS * _tensor(rows, chip, work)
     rest = work.instructions - work.fma - work.mma
     stalls = _operand_stalls(rows, chip, access, work, traffic)

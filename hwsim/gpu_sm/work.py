@@ -66,7 +66,8 @@ def work_of(
     zero = np.zeros(rows.n)
     staged = sum((r for s, r in requests.items() if s.endswith("_global_shared")), zero)
     spill = 2 * occupancy.spill_registers * iterations * warps
-    index = chip.model.index_ops * staged
+    loops = chip.model.stage_loop_ops * rows["stage_loops"] * warps
+    index = chip.model.index_ops * staged + loops
     return Work(
         fma=thread_macs / dot * warps,
         fma_macs=np.where(tensor, 0, rows["macs"]),
