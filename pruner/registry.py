@@ -21,7 +21,7 @@ from typing import Any
 from pruner.rule import RuleError
 from pruner.spec import parse_rule
 
-_STAGES = ("task", "trial")
+_STAGES = {"task": ("backends", "hard", "joint"), "trial": ("backends", "hard")}  # what they need
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,9 @@ def rules_in(module: ModuleType) -> dict[str, type[Any]]:
             name: str = vars(cls)["name"]
             if name in found:
                 raise RuleError(f"rule {name!r} is defined twice in {module.__name__}")
+            for needed in _STAGES[vars(cls)["stage"]]:
+                if not hasattr(cls, needed) and needed not in cls.__dataclass_fields__:
+                    raise RuleError(f"{module.__file__}: rule {name!r} has no {needed!r}")
             found[name] = cls
     return found
 

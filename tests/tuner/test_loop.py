@@ -137,6 +137,7 @@ def test_the_same_seed_gives_the_same_bytes(finished: Runs, tmp_path: Path) -> N
 def test_a_stopped_run_is_resumed_to_the_same_bytes_and_measures_nothing_twice(
     finished: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chip: str, arm: str, torn: int
 ) -> None:
+    expected = finished(chip, arm).bytes
     counted = _count_measurements(monkeypatch)
     path, rounds = tmp_path / "run.jsonl", iter([False, False, True])
     execute(problem(chip), spec(arm), path, stopped=lambda: next(rounds))
@@ -146,7 +147,7 @@ def test_a_stopped_run_is_resumed_to_the_same_bytes_and_measures_nothing_twice(
     path.write_bytes(before.bytes[: len(before.bytes) - torn])
     lost = len(before.measured) - len(Log(path).measured)
     execute(problem(chip), spec(arm), path, resume=True)
-    assert path.read_bytes() == finished(chip, arm).bytes
+    assert path.read_bytes() == expected
     assert len(counted) == TRIALS + lost
     assert lost == (1 if torn else 0)
 
@@ -154,9 +155,9 @@ def test_a_stopped_run_is_resumed_to_the_same_bytes_and_measures_nothing_twice(
 def test_a_finished_run_is_resumed_without_a_measurement(
     finished: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted = _count_measurements(monkeypatch)
     path = tmp_path / "run.jsonl"
     path.write_bytes(finished("ascend-910b1", "two-stage").bytes)
+    counted = _count_measurements(monkeypatch)
     tally = execute(problem("ascend-910b1"), spec("two-stage"), path, resume=True)
     assert not counted
     assert tally.measured == TRIALS

@@ -102,3 +102,17 @@ def test_nodes_separate_invalid_from_valid_ones() -> None:
 def test_median_and_range_over_seeds() -> None:
     rows = [{"x": 1.0}, {"x": 5.0}, {"x": 2.0}]
     assert over_seeds(rows) == {"x": {"median": 2.0, "low": 1.0, "high": 5.0}}
+
+
+def test_without_a_working_control_nothing_is_held_against_it() -> None:
+    control, arm = run([INF, INF], [True, True]), run([INF, 3.0], [True, True])
+    rows = [of_run(arm, control, 3.0), of_run(arm, run([4.0], [True]), 3.0)]
+    assert np.isnan(rows[0]["versus_none"])
+    cell = over_seeds(rows)
+    assert cell["versus_none"]["median"] == pytest.approx(-0.25)
+    assert over_seeds(rows[:1])["convergence_speedup_time"]["median"] is None
+
+
+def test_where_nothing_works_nothing_is_near_the_optimum() -> None:
+    assert of_run(run([INF, INF], [False, False]), None, INF)["false_prune_rate"] == 0
+    assert space(np.array([False]), np.array([INF]), INF)["space_false_prune_rate"] == 0

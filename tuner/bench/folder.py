@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from tuner.bench.plan import Plan
+
 PLAN = "plan.json"
 
 
@@ -15,27 +17,39 @@ class FolderError(ValueError):
     """An output folder that cannot be used; the message is one line for the user."""
 
 
-def claim_folder(out: Path, plan: Any, resume: bool) -> None:
-    """Make ``out`` ready for a plan, or say why not; nothing that is there is touched.
+def check_folder(out: Path, plan: Plan, resume: bool) -> None:
+    """Say why ``out`` cannot take a plan, where it cannot; nothing is touched.
 
     Raises
     ------
     FolderError
-        It cannot be written, holds something else, holds this plan's results and ``resume`` is
-        false, or belongs to another plan (another chip, say).
+        It holds something else, holds this plan's results and ``resume`` is false, or belongs to
+        another plan (another chip, say).
     """
     path = out / PLAN
-    wanted = msgspec.to_builtins(plan)
     if path.exists():
-        _compare(path, wanted)
+        _compare(path, msgspec.to_builtins(plan))
         if not resume:
             raise FolderError(f"{out}: holds this run already; give --resume or another --out")
-        return
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FolderError(f"{out}: not empty and not a prunelab folder; give another --out")
+
+
+def claim_folder(out: Path, plan: Plan, resume: bool) -> None:
+    """Make ``out`` ready for a plan.
+
+    Raises
+    ------
+    FolderError
+        As :func:`check_folder`, or it cannot be written.
+    """
+    check_folder(out, plan, resume)
+    path = out / PLAN
+    if path.exists():
+        return
     try:
         out.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(wanted, indent=2) + "\n")
+        path.write_text(json.dumps(msgspec.to_builtins(plan), indent=2) + "\n")
     except OSError as error:
         raise FolderError(f"{out}: cannot be written ({error.strerror})") from None
 

@@ -141,7 +141,7 @@ class _Cells:
             "arm": arm,
             "strategy": strategy,
             "seeds": len(runs),
-            "reference_optimum_us": float(f"{self.reference.optimum_us:.6g}"),
+            "reference_optimum_us": metrics.as_json(self.reference.optimum_us),
             "reference_candidates": len(self.reference.pool),
             "space_size": sum(s.size for s in self.problem.sketches),
             **metrics.over_seeds(rows),

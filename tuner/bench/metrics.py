@@ -14,6 +14,12 @@ from tuner.bench.reference import BoolColumn, FloatColumn, Truth
 
 NEAR = 0.05  # a candidate this close to the optimum is one that pruning must not lose
 CONVERGED = 0.01  # an incumbent this close to the control's final best has converged
+AGAINST_CONTROL = (
+    "versus_none",
+    "convergence_speedup_time",
+    "convergence_speedup_trials",
+    "unconverged",
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ def of_run(run: Judged, control: Judged | None, optimum_us: float) -> dict[str, 
     """The measures of one run; those against the control only where there is one."""
     h, latency = run.history, run.truth.latency_us
     offered = max(1, len(h.mean_us))
-    near = latency <= optimum_us * (1 + NEAR)
+    near = _near(latency, optimum_us)
     worthless = _worthless(run)
     out = {
         "best_us": run.best_us,
@@ -81,11 +87,19 @@ def _worthless(run: Judged) -> BoolColumn:
     return np.asarray(~np.isfinite(run.truth.latency_us) | (run.truth.latency_us > before))
 
 
+def _near(latency_us: FloatColumn, optimum_us: float) -> BoolColumn:
+    """What works and comes close to the optimum."""
+    return np.isfinite(latency_us) & (latency_us <= optimum_us * (1 + NEAR))
+
+
 def _share(hit: BoolColumn, among: BoolColumn) -> float:
     return float(hit[among].mean()) if among.any() else 0.0
 
 
 def _against(run: Judged, control: Judged) -> dict[str, float]:
+    """Nothing to be held against where the control found nothing that works."""
+    if not np.isfinite(control.best_us):
+        return dict.fromkeys(AGAINST_CONTROL, float("nan"))
     target = control.best_us * (1 + CONVERGED)
     control_s, control_trials, _ = control.reaches(target)
     own_s, own_trials, converged = run.reaches(target)
@@ -123,7 +137,7 @@ def _flat(masks: Sequence[Mapping[str, BoolColumn]]) -> BoolColumn:
 def space(keep: BoolColumn, latency_us: NDArray[np.float64], optimum_us: float) -> dict[str, float]:
     """Space regret and false prunes over the reference, for a mask of what survives."""
     best_kept = latency_us[keep].min(initial=np.inf)
-    near = latency_us <= optimum_us * (1 + NEAR)
+    near = _near(latency_us, optimum_us)
     return {
         "space_regret": float(best_kept / optimum_us - 1),
         "space_false_prune_rate": _share(~keep, near),
@@ -131,15 +145,15 @@ def space(keep: BoolColumn, latency_us: NDArray[np.float64], optimum_us: float) 
 
 
 def over_seeds(rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float | None]]:
-    """Median, lowest and highest of each measure over the seeds."""
+    """Median, lowest and highest of each measure over the seeds that have it."""
     out = {}
     for key in rows[0]:
-        values = [row[key] for row in rows]
+        values = [row[key] for row in rows if not np.isnan(row[key])] or [float("nan")]
         low, mid, high = min(values), statistics.median(values), max(values)
-        out[key] = {"median": _json(mid), "low": _json(low), "high": _json(high)}
+        out[key] = {"median": as_json(mid), "low": as_json(low), "high": as_json(high)}
     return out
 
 
-def _json(value: float) -> float | None:
+def as_json(value: float) -> float | None:
     """Six significant digits; JSON has no infinity, a measure that has no value is null."""
     return float(f"{value:.6g}") if np.isfinite(value) else None

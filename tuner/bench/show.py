@@ -27,7 +27,7 @@ def show_cells(cells: Sequence[dict[str, Any]]) -> None:
     titles = ("arm", *(title.replace(" ", "\n", 1) for title, _, _ in COLUMNS))
     for section, group in sections(cells):
         rows = [(c["arm"], *(cell_text(c, key, kind) for _, key, kind in COLUMNS)) for c in group]
-        show(titles, rows, title="  ".join(section))
+        show(titles, rows, title="  ".join(section), numbers=True)
 
 
 def sections(

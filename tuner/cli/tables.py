@@ -10,11 +10,23 @@ from rich.table import Table
 from rich.text import Text
 
 
-def show(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """Print a table; cells are text, never markup, since some come from users' files."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+def show(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    title: str | None = None,
+    *,
+    numbers: bool = False,
+) -> None:
+    """Print a table; cells are text, never markup, since some come from users' files.
+
+    ``numbers``: all columns but the first hold numbers.
+    """
+    table = Table(
+        title=Text(title) if title else None, title_justify="left", box=None, pad_edge=False
+    )
     for i, name in enumerate(columns):
-        table.add_column(name, overflow="fold", justify="left" if i == 0 else "default")
+        right = numbers and i > 0
+        table.add_column(Text(name), overflow="fold", justify="right" if right else "left")
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     console = Console()

@@ -69,13 +69,14 @@ def tune(
 
 def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
     from hwsim.chips import load_chip
-    from tuner.bench.folder import claim_folder
+    from tuner.bench.folder import check_folder, claim_folder
     from tuner.bench.group import spec_of
     from tuner.cli.progress import Bars
     from tuner.problem import Problem
     from tuner.runs import execute, run_name
     from tuner.workloads import resolve
 
+    check_folder(out, plan, resume)
     problem = Problem.of(resolve(plan.workloads[0]), load_chip(plan.chips[0]))
     problem.check_readable()
     claim_folder(out, plan, resume)

@@ -36,7 +36,8 @@ def convergence(curves: Sequence[dict[str, Any]]) -> str:
             ax.set_yscale("log")
             ax.grid(alpha=0.3)
         axes[0].set_ylabel("best latency, us")
-        axes[1].legend(loc="upper right", frameon=False)
+        if any(curve["trial"] for curve in curves):
+            axes[1].legend(loc="upper right", frameon=False)
         return _svg(figure)
 
 
