@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -52,6 +52,27 @@ class SimResult:
 
     def __len__(self) -> int:
         return len(self.latency_us)
+
+    @classmethod
+    def concat(cls, parts: Sequence[SimResult]) -> SimResult:
+        """Answers of one simulator, of the same limits and counters, one after the other."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        return cls(
+            latency_us=np.concatenate([p.latency_us for p in parts]),
+            failure=np.concatenate([p.failure for p in parts]),
+            failed_limit=np.concatenate([p.failed_limit for p in parts]),
+            limits=tuple(map(_joined, zip(*(p.limits for p in parts), strict=True))),
+            bottleneck=np.concatenate([p.bottleneck for p in parts]),
+            bottleneck_names=first.bottleneck_names,
+            counters={c: np.concatenate([p.counters[c] for p in parts]) for c in first.counters},
+        )
+
+
+def _joined(parts: tuple[Limit, ...]) -> Limit:
+    need = np.concatenate([p.need for p in parts])
+    return replace(parts[0], need=need, have=np.concatenate([p.have for p in parts]))
 
 
 def first_exceeded(limits: tuple[Limit, ...], n: int) -> tuple[IntColumn, IntColumn]:

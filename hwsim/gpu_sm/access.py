@@ -11,6 +11,7 @@ group takes as many wavefronts as its fullest bank has distinct words.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from hwsim.gpu_sm.rows import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Lanes = tuple[Floats, Floats, Floats, Floats]  # width in bytes, thread run, the two strides
 
 WIDEST_BYTES = 16  # one access instruction of a thread
 _PHASES = 8  # warps that are averaged where the thread run does not divide a warp evenly
@@ -33,10 +35,11 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it is one to one
 class Access:
     """One stream's warp accesses; what follows has shape ``(n,)``.
 
-    ``split``: access instructions that one declared access takes (8 floats are two of 16 B).  The
-    rest is of one such instruction of one warp.
+    ``width``: bytes of one declared access of one thread; ``split``: access instructions that it
+    takes (8 floats are two of 16 B).  The rest is of one such instruction of one warp.
     """
 
+    width: Floats
     split: Floats
     _values: Floats  # (4, patterns)
     _pattern: Ints  # (n,)
@@ -64,9 +67,34 @@ class Access:
 
 def access_of(rows: Rows, stream: str) -> Access:
     """Evaluate ``stream`` (a name of :data:`hwsim.columns.GPU_STREAMS`) for every row."""
+    return patterns([_global_side(rows, stream)], rows["threads"])[0]
+
+
+def accesses_of(rows: Rows, streams: Sequence[str]) -> tuple[dict[str, Access], dict[str, Access]]:
+    """``(accesses, stores)`` by stream: ``stores`` are what staging streams write to shared memory.
+
+    All are evaluated together, which costs less than one after the other.
+    """
+    staged = [s for s in streams if s.endswith("_global_shared")]
+    asked = [_global_side(rows, s) for s in streams] + [_shared_side(rows, s) for s in staged]
+    found = patterns(asked, rows["threads"])
+    accesses, stores = found[: len(streams)], found[len(streams) :]
+    return dict(zip(streams, accesses, strict=True)), dict(zip(staged, stores, strict=True))
+
+
+def _global_side(rows: Rows, stream: str) -> Lanes:
     names = ("thread_run", "stride1_bytes", "stride2_bytes")
     run, step1, step2 = (rows[f"{stream}_{name}"] for name in names)
-    return pattern(width_of(rows, stream), run, step1, step2, rows["threads"])
+    return width_of(rows, stream), run, step1, step2
+
+
+def _shared_side(rows: Rows, stream: str) -> Lanes:
+    """The stores of a staging stream, dense where the table gives no strides."""
+    step1, step2 = (rows[f"{stream}_store_stride{i}_bytes"] for i in (1, 2))
+    width, run = width_of(rows, stream), rows[f"{stream}_thread_run"]
+    dense = (step1 == 0) & (step2 == 0)
+    step1 = np.where(dense, width, step1)
+    return width, run, step1, np.where(dense, width * np.maximum(run, 1), step2)
 
 
 def width_of(rows: Rows, stream: str) -> Floats:
@@ -76,21 +104,34 @@ def width_of(rows: Rows, stream: str) -> Floats:
 
 def requests_of(rows: Rows, stream: str, access: Access, warps: Floats) -> Floats:
     """Warp-wide access instructions of one block; warps with no live lane issue none."""
-    full = width_of(rows, stream) * np.maximum(rows["threads"], 1)
     moved = rows[f"{stream}_bytes"]
-    live = np.where(moved > 0, np.minimum(moved / full, 1), 1)
-    live = live * rows["work_share"]
+    live = np.minimum(moved / (access.width * np.maximum(rows["threads"], 1)), 1)
+    live[moved <= 0] = 1  # not given
+    live *= rows["work_share"]
     return np.asarray(rows[f"{stream}_count"] * access.split * warps * live)
 
 
-def pattern(width: Floats, run: Floats, step1: Floats, step2: Floats, threads: Floats) -> Access:
-    """Evaluate accesses by width in bytes, thread run, the two strides and the block's threads."""
+def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
+    """Evaluate accesses of blocks of ``threads`` ``(n,)``."""
+    if not asked:
+        return []
     some = np.minimum(threads, WARP * _PHASES)
-    columns = (np.minimum(width, WIDEST_BYTES), run, step1, step2, some)
+    found = [_numbered(lanes, some) for lanes in asked]
+    values = _evaluate(np.concatenate([keys for _, keys in found]))
+    ends = np.cumsum([len(keys) for _, keys in found])
+    split = np.split(values, ends[:-1], axis=1)
+    return [
+        Access(lanes[0], np.ceil(lanes[0] / WIDEST_BYTES), part, index)
+        for lanes, (index, _), part in zip(asked, found, split, strict=True)
+    ]
+
+
+def _numbered(lanes: Lanes, threads: Floats) -> tuple[Ints, Ints]:
+    """Row -> pattern number, and the patterns ``(patterns, 5)``."""
+    columns = (np.minimum(lanes[0], WIDEST_BYTES), *lanes[1:], threads)
     index, first = _distinct(columns)
     keys = [np.minimum(column[first], _FAR).astype(np.int64) for column in columns]
-    values = _evaluate(np.stack(keys, axis=1))
-    return Access(np.ceil(width / WIDEST_BYTES), values, index)
+    return index, np.stack(keys, axis=1)
 
 
 def _distinct(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:
@@ -98,8 +139,10 @@ def _distinct(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:
     code = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         bits = column.view(np.uint64)
+        mixed = bits >> np.uint64(32)  # small whole numbers have their bits at the top
+        mixed ^= bits
         code *= _HASH
-        code ^= bits ^ (bits >> np.uint64(32))
+        code ^= mixed
     index, values = pd.factorize(code)
     first = np.empty(len(values), dtype=np.int64)
     first[index] = np.arange(len(index))

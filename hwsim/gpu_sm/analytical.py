@@ -22,6 +22,7 @@ from hwsim.table import KernelTable
 Floats = NDArray[np.float64]
 
 BOTTLENECKS = (*UNITS, "latency", "launch")
+_ROWS_AT_ONCE = 25_000  # bounds the memory of temporary columns, which costs most of the time
 _LONGEST_US = 1e18  # sizes beyond any machine are answered with this, not with infinity
 
 
@@ -33,22 +34,26 @@ def simulate(table: KernelTable, chip: GpuChip) -> SimResult:
     ``dram_sectors``, ``shared_wavefronts``, ``fma_count``, ``slowdown`` (by the power limit),
     ``<unit>_us`` for every unit and ``path_us`` (what blocks, one after another, would wait).
     """
+    starts = range(0, max(table.n, 1), _ROWS_AT_ONCE)
+    parts = (Rows(table, slice(start, start + _ROWS_AT_ONCE)) for start in starts)
+    return SimResult.concat([_simulate(rows, chip) for rows in parts])
+
+
+def _simulate(rows: Rows, chip: GpuChip) -> SimResult:
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = Rows(table)
         costs = costs_of(rows, chip)
         times = times_of(costs, chip)
         total = _combined(costs, chip, times) + chip.launch_us
     total = np.minimum(np.nan_to_num(total, nan=_LONGEST_US, posinf=_LONGEST_US), _LONGEST_US)
     checks = (*limits(rows, chip), timeout(total, chip))
-    failure, failed = first_exceeded(checks, table.n)
-    launch = np.full(table.n, chip.launch_us)
-    parts = np.stack([*times.units.values(), times.path, launch])
+    failure, failed = first_exceeded(checks, rows.n)
+    launch = np.full(rows.n, chip.launch_us)
     return SimResult(
         latency_us=np.where(failure == 0, total, np.inf),
         failure=failure,
         failed_limit=failed,
         limits=checks,
-        bottleneck=np.asarray(parts.argmax(axis=0), dtype=np.int64),
+        bottleneck=_longest([*times.units.values(), times.path, launch]),
         bottleneck_names=BOTTLENECKS,
         counters=_counters(costs, chip, times),
     )
@@ -135,6 +140,15 @@ def _norm(parts: list[Floats], p: Floats) -> Floats:
     top = np.maximum.reduce(used)
     safe = np.maximum(top, 1e-30)
     return np.asarray(top * sum((part / safe) ** p for part in used) ** (1 / p))
+
+
+def _longest(parts: list[Floats]) -> NDArray[np.int64]:
+    """Number of the largest part in every row, the first of equals."""
+    longest, most = np.zeros(len(parts[0]), dtype=np.int64), parts[0]
+    for number, part in enumerate(parts[1:], 1):
+        np.copyto(longest, number, where=part > most)
+        most = np.maximum(most, part)
+    return longest
 
 
 def _counters(costs: Costs, chip: GpuChip, times: Times) -> dict[str, Floats]:

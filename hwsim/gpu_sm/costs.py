@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.columns import GPU_STREAMS
-from hwsim.gpu_sm.access import Access, access_of, requests_of
+from hwsim.gpu_sm.access import Access, accesses_of, requests_of
 from hwsim.gpu_sm.chip import LINE_BYTES, SUB_PARTITIONS, WARP, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy, occupancy_of
 from hwsim.gpu_sm.rows import Rows
@@ -52,10 +52,10 @@ class Costs:
 def costs_of(rows: Rows, chip: GpuChip) -> Costs:
     """Costs of every row; rows that cannot run get finite costs too."""
     occupancy = occupancy_of(rows, chip)
-    access = {s: access_of(rows, s) for s in GPU_STREAMS if rows.occurs(f"{s}_count")}
+    access, stores = accesses_of(rows, [s for s in GPU_STREAMS if rows.occurs(f"{s}_count")])
     requests = {s: requests_of(rows, s, a, occupancy.warps) for s, a in access.items()}
     traffic = traffic_of(rows, chip, occupancy, access, requests)
-    work = work_of(rows, chip, occupancy, access, requests)
+    work = work_of(rows, chip, occupancy, access, stores, requests)
     steps = np.maximum(rows["k_steps"], 1) * np.maximum(rows["out_tiles"], 1)
     return Costs(
         occupancy=occupancy,

@@ -12,14 +12,15 @@ from hwsim.columns import columns_of
 from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
+_WHOLE = slice(None)
 
 
 class Rows:
-    """``rows[name]`` is column ``name``, ``(n,)``."""
+    """``rows[name]`` is column ``name``, ``(n,)``, of the rows ``part`` of a table."""
 
-    def __init__(self, table: KernelTable) -> None:
-        self.n = table.n
-        self._table = table
+    def __init__(self, table: KernelTable, part: slice = _WHOLE) -> None:
+        self.n = len(range(*part.indices(table.n)))
+        self._table, self._part = table, part
         self._columns: dict[str, Floats] = {}
 
     def __getitem__(self, name: str) -> Floats:
@@ -38,4 +39,4 @@ class Rows:
         if given is None:
             default = columns_of(self._table.backend)[name].default
             return np.broadcast_to(np.float64(default), (self.n,))
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(given[self._part], dtype=np.float64)

@@ -83,12 +83,13 @@ def traffic_of(
 ) -> Traffic:
     """Traffic of every row; ``access`` and ``requests`` hold the streams that occur."""
     blocks = np.maximum(rows["blocks"], 1)
-    fit = _l1_fit(rows, chip, occupancy, access)
+    own = {s: _block_bytes(rows, s) for s in LOADS if s in access}
+    fit = _l1_fit(rows, chip, occupancy, access, own)
     cold = 1 - _warm(rows, chip)
     sums = {name: np.zeros(rows.n) for name in Traffic.__dataclass_fields__}
-    for stream in (s for s in LOADS if s in access):
+    for stream, block_bytes in own.items():
         sectors = requests[stream] * access[stream].sectors
-        distinct = np.minimum(_block_bytes(rows, stream) / SECTOR_BYTES, sectors)
+        distinct = np.minimum(block_bytes / SECTOR_BYTES, sectors)
         missed = distinct + (sectors - distinct) * (1 - fit)
         kind = "stage" if stream.endswith("_global_shared") else "direct"
         if kind == "stage":  # what misses anyway costs its tag look-ups
@@ -119,18 +120,22 @@ def _block_bytes(rows: Rows, stream: str) -> Floats:
 
 
 def _l1_fit(
-    rows: Rows, chip: GpuChip, occupancy: Occupancy, access: Mapping[str, Access]
+    rows: Rows,
+    chip: GpuChip,
+    occupancy: Occupancy,
+    access: Mapping[str, Access],
+    own: Mapping[str, Floats],
 ) -> Floats:
-    """Share of a block's repeated reads that still find their line in L1.
+    """Share of a block's repeated reads, of ``own`` bytes by stream, that find their line in L1.
 
     Warps of a block drift apart by a few iterations, so that many iterations' lines must stay.
     """
     macs = rows["macs"] / np.maximum(rows["blocks"] * rows["threads"], 1)
     iterations = np.maximum(macs / np.maximum(rows["acc_regs"], 1), 1)
     window = np.zeros(rows.n)
-    for stream in (s for s in LOADS if s in access):
+    for stream, block_bytes in own.items():
         sparse = access[stream].lines * LINE_BYTES / (access[stream].sectors * SECTOR_BYTES)
-        window += _block_bytes(rows, stream) * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
+        window += block_bytes * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
     window *= np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared
     l1 = (chip.l1_shared_kib - chip.carveout_min_kib) * _L1_STREAMS * 1024.0
     shared = occupancy.blocks_unshared * rows["shared_bytes"]

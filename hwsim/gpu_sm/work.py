@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.gpu_sm.access import Access, pattern, width_of
+from hwsim.gpu_sm.access import Access
 from hwsim.gpu_sm.chip import WARP, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
 from hwsim.gpu_sm.rows import Rows
@@ -52,9 +52,10 @@ def work_of(
     chip: GpuChip,
     occupancy: Occupancy,
     access: Mapping[str, Access],
+    stores: Mapping[str, Access],
     requests: Mapping[str, Floats],
 ) -> Work:
-    """Instruction counts of every row; ``access`` and ``requests`` hold the streams that occur."""
+    """Instruction counts of every row; the mappings hold the streams that occur."""
     warps, blocks = occupancy.warps, np.maximum(rows["blocks"], 1)
     tensor = rows["tensor_core"] > 0
     macs = rows["macs"] / blocks
@@ -78,7 +79,7 @@ def work_of(
         staging=index + 2 * staged,
         spill=spill,
         shared_wavefronts=_operand_wavefronts(requests, access, zero),
-        stage_wavefronts=_stage_wavefronts(rows, requests, zero),
+        stage_wavefronts=_stage_wavefronts(requests, stores, zero),
         iterations=iterations,
         warps=warps,
         blocks=blocks,
@@ -112,16 +113,7 @@ def _operand_wavefronts(
     return np.asarray(sum((requests[s] * access[s].wavefronts for s in streams), zero))
 
 
-def _stage_wavefronts(rows: Rows, requests: Mapping[str, Floats], zero: Floats) -> Floats:
-    streams = [s for s in requests if s.endswith("_global_shared")]
-    return np.asarray(sum((requests[s] * store_wavefronts(rows, s) for s in streams), zero))
-
-
-def store_wavefronts(rows: Rows, stream: str) -> Floats:
-    """Wavefronts of one shared-memory store of a staging stream (dense without strides)."""
-    step1, step2 = (rows[f"{stream}_store_stride{i}_bytes"] for i in (1, 2))
-    width, run = width_of(rows, stream), rows[f"{stream}_thread_run"]
-    dense = (step1 == 0) & (step2 == 0)
-    step1 = np.where(dense, width, step1)
-    step2 = np.where(dense, width * np.maximum(run, 1), step2)
-    return pattern(width, run, step1, step2, rows["threads"]).wavefronts
+def _stage_wavefronts(
+    requests: Mapping[str, Floats], stores: Mapping[str, Access], zero: Floats
+) -> Floats:
+    return np.asarray(sum((requests[s] * a.wavefronts for s, a in stores.items()), zero))

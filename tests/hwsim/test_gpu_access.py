@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from hwsim.gpu_sm.access import Access, pattern
+from hwsim.gpu_sm.access import Access, patterns
+
+
+def evaluated(*columns: NDArray[np.float64]) -> Access:
+    width, run, step1, step2, threads = columns
+    return patterns([(width, run, step1, step2)], threads)[0]
 
 
 def access(
     width: int, run: int, step1: int, step2: int = 0, threads: int = 32
 ) -> tuple[float, float, float, float]:
-    found: Access = pattern(*(np.array([float(x)]) for x in (width, run, step1, step2, threads)))
+    found = evaluated(*(np.array([float(x)]) for x in (width, run, step1, step2, threads)))
     return (
         float(found.sectors[0]),
         float(found.lines[0]),
@@ -47,7 +53,7 @@ def test_known_patterns(
 
 def test_wide_accesses_are_split_and_partial_warps_count_their_lanes() -> None:
     one = np.ones(1)
-    assert pattern(32 * one, 32 * one, 32 * one, 0 * one, 256 * one).split[0] == 2
+    assert evaluated(32 * one, 32 * one, 32 * one, 0 * one, 256 * one).split[0] == 2
     assert access(4, 8, 4, threads=8)[0] == 1
 
 

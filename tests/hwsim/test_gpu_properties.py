@@ -127,3 +127,14 @@ def test_any_sizes_are_answered(chip: GpuChip, data: st.DataObject) -> None:
 def test_an_empty_table_has_an_empty_answer() -> None:
     result = simulate(KernelTable("gpu_sm", 0), CHIPS[0])
     assert len(result) == 0
+
+
+def test_rows_are_answered_alike_in_long_tables() -> None:
+    """Long tables are simulated in pieces."""
+    few = random_kernels(7, 0)
+    many = KernelTable.concat([few] * 1_000)
+    one, all_ = simulate(few, CHIPS[0]), simulate(many, CHIPS[0])
+    assert np.allclose(all_.latency_us, np.tile(one.latency_us, 1_000), rtol=1e-12)
+    for name, column in all_.counters.items():
+        assert np.allclose(column, np.tile(one.counters[name], 1_000), rtol=1e-12), name
+    assert [len(limit.need) for limit in all_.limits] == [many.n] * len(one.limits)
