@@ -90,7 +90,7 @@ def rules_in(module: ModuleType) -> dict[str, type[Any]]:
             if name in found:
                 raise RuleError(f"rule {name!r} is defined twice in {module.__name__}")
             for needed in _STAGES[vars(cls)["stage"]]:
-                if not hasattr(cls, needed) and needed not in cls.__dataclass_fields__:
+                if not hasattr(cls, needed) and needed not in getattr(cls, "__dataclass_fields__", ()):
                     raise RuleError(f"{module.__file__}: rule {name!r} has no {needed!r}")
             found[name] = cls
     return found

@@ -136,10 +136,10 @@ def _flat(masks: Sequence[Mapping[str, BoolColumn]]) -> BoolColumn:
 
 def space(keep: BoolColumn, latency_us: NDArray[np.float64], optimum_us: float) -> dict[str, float]:
     """Space regret and false prunes over the reference, for a mask of what survives."""
-    best_kept = latency_us[keep].min(initial=np.inf)
+    best_kept = float(latency_us[keep].min(initial=np.inf))
     near = _near(latency_us, optimum_us)
     return {
-        "space_regret": float(best_kept / optimum_us - 1),
+        "space_regret": best_kept / optimum_us - 1 if np.isfinite(optimum_us) else float("nan"),
         "space_false_prune_rate": _share(~keep, near),
     }
 

@@ -107,7 +107,7 @@ def _run(plan: Plan, out: Path, resume: bool, fmt: Format) -> int:
     claim_folder(out, plan, resume)
     try:
         with Bars(plan) as bars:
-            groups = run_groups(plan, out, resume, bars.update)
+            groups = run_groups(plan, out, resume, bars.update, bars.stopping)
     except KeyboardInterrupt:
         return interrupted(out)
     results = write_results(out, plan, groups)

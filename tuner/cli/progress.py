@@ -23,6 +23,7 @@ class Bars:
     def __init__(self, plan: Plan) -> None:
         self._runs = len(plan.groups()) * len(plan.runs())
         self._trials, self._many = plan.trials, len(plan.strategies) > 1
+        self._stopping = False
         self._done: dict[str, int] = {}
         self._finished: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
@@ -42,6 +43,7 @@ class Bars:
             console=console,
             disable=not console.is_terminal,
             expand=True,
+            transient=True,
         )
         self._all = self._progress.add_task("", total=self._runs * plan.trials, **_state())
         self._say_all()
@@ -65,14 +67,24 @@ class Bars:
         self._done[run] = reached
         self._say_all()
 
+    def stopping(self) -> None:
+        """The user wants to stop."""
+        self._stopping = True
+        self._say_all()
+
     def _say_all(self) -> None:
         text = f"{len(self._finished)} of {self._runs} runs finished"
+        if self._stopping:
+            text += ", stopping after the rounds in progress"
+        elif len(self._finished) == self._runs:
+            text += ", computing measures"
         self._progress.update(self._all, description=text)
 
     def _label(self, run: str) -> str:
         """A run's name without what all runs have in common."""
         chip, workload, arm, strategy, seed = run.split("__")
-        return " ".join((chip, workload, arm, *([strategy] if self._many else []), seed))
+        searched = (strategy,) if self._many else ()
+        return " ".join((chip, workload, arm, *searched, seed.removeprefix("seed")))
 
     def __enter__(self) -> Bars:
         self._progress.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +71,7 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
     from tuner.bench.folder import check_folder, claim_folder
     from tuner.bench.group import spec_of
     from tuner.cli.progress import Bars
+    from tuner.interrupt import Interrupt
     from tuner.problem import Problem
     from tuner.runs import execute, run_name
     from tuner.workloads import resolve
@@ -83,7 +83,7 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
     spec = spec_of(plan, plan.strategies[0], plan.arms[0], plan.seed)
     name = run_name(problem, spec)
     log = out / "runs" / f"{name}.jsonl"
-    interrupt = _Interrupt()
+    interrupt = Interrupt()
     with Bars(plan) as bars, interrupt:
         tally = execute(
             problem,
@@ -126,25 +126,3 @@ def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt:
         summary["values"] = check_values(problem, best["sketch"], best["decisions"])
     print_json(summary) if fmt is Format.json else print_pairs(summary)
     return 0
-
-
-class _Interrupt:
-    """Ctrl-C ends the run after the round in progress; a second one ends it at once."""
-
-    def __init__(self) -> None:
-        self._hit = False
-
-    def __call__(self) -> bool:
-        return self._hit
-
-    def _handle(self, number: int, frame: Any) -> None:
-        if self._hit:
-            raise KeyboardInterrupt
-        self._hit = True
-
-    def __enter__(self) -> _Interrupt:
-        self._before = signal.signal(signal.SIGINT, self._handle)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)

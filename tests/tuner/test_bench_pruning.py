@@ -1,0 +1,99 @@
+"""What pruning costs on real sketches; run with ``--benchmark-enable``.
+
+The targets: task stage below 1 ms a task, trial stage below 0.2 ms a candidate in a batch.  The
+time a candidate is in ``extra_info`` as ``us_per_candidate``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hwsim.chips import load_chip
+from hwsim.table import KernelTable
+from pruner.gate import Gate
+from pruner.rulesets import rule_set
+from pruner.task_stage import TaskStage
+from pruner.trial import TrialStage
+from tuner.bench.reference import truth
+from tuner.describe import describe
+from tuner.problem import Problem
+from tuner.search import Pool
+from tuner.workloads import resolve
+
+CHIPS = ("ascend-910b1", "mlu370-s4", "a100-sxm-40gb")
+SPECS = ("gemm:1024x1024x1024:float16", "resnet50.c3.3x3")
+TAUGHT = 256  # measurements that the gate has learned from, as late in a run
+
+
+@cache
+def problem(chip: str, spec: str) -> Problem:
+    return Problem.of(resolve(spec), load_chip(chip))
+
+
+@cache
+def pool(chip: str, spec: str, n: int, seed: int) -> Pool:
+    """About ``n`` random candidates, the sketches in equal parts."""
+    sketches, rng = problem(chip, spec).sketches, np.random.default_rng(seed)
+    return Pool(tuple(s.sample(rng, -(-n // len(sketches))) for s in sketches))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("spec", SPECS)
+def test_bench_task_stage(benchmark: Any, chip: str, spec: str) -> None:
+    """All rules over one sketch, the one with the most nodes."""
+    tasks = [describe(sketch) for sketch in problem(chip, spec).sketches]
+    task = max(tasks, key=lambda t: sum(len(d.values) for d in t.decisions))
+    stage = TaskStage(rule_set("default").task, load_chip(chip))
+    result = benchmark(lambda: stage.run(task))
+    benchmark.extra_info["nodes"] = [result.nodes_before, result.nodes_after]
+    assert 0 < result.nodes_after <= result.nodes_before
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("spec", SPECS)
+def test_bench_describing_a_sketch(benchmark: Any, chip: str, spec: str) -> None:
+    """What comes before the task stage, once a sketch."""
+    sketch = problem(chip, spec).sketches[0]
+    assert benchmark(lambda: describe(sketch)).decisions
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("n", [1, 4096])
+def test_bench_trial_stage(benchmark: Any, chip: str, spec: str, n: int) -> None:
+    """Rules, features, gate and probes over kernel tables."""
+    table, hashes, stage = _offered(chip, spec, n)
+    judged = benchmark(lambda: stage.judge(table, hashes))
+    _say(benchmark, len(judged), kept=int(judged.keep.sum()))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("n", [1, 4096])
+def test_bench_from_decisions_to_judgement(benchmark: Any, chip: str, spec: str, n: int) -> None:
+    """The same with what it takes to get there: kernel tables and hashes from decisions."""
+    of, offered = problem(chip, spec), pool(chip, spec, n, 1)
+    stage = _offered(chip, spec, n)[2]
+    judged = benchmark(lambda: stage.judge(of.kernels(offered), of.hashes(offered)))
+    _say(benchmark, len(judged))
+
+
+def _offered(chip: str, spec: str, n: int) -> tuple[KernelTable, list[str], TrialStage]:
+    """``n`` candidates, and a stage with a gate that has learned."""
+    of, rules = problem(chip, spec), rule_set("default")
+    stage = TrialStage(rules.trial, Gate(rules.gate), load_chip(chip))
+    seen = pool(chip, spec, TAUGHT, 0)
+    stage.observe(of.kernels(seen), of.hashes(seen), truth(of, seen).latency_us)
+    offered = pool(chip, spec, n, 1)
+    table, hashes = of.kernels(offered), of.hashes(offered)
+    return table.take_candidates(np.arange(n)), hashes[:n], stage
+
+
+def _say(benchmark: Any, n: int, **more: int) -> None:
+    benchmark.extra_info |= {"candidates": n, **more}
+    if benchmark.stats:  # not where benchmarks are disabled
+        benchmark.extra_info["us_per_candidate"] = round(benchmark.stats["median"] * 1e6 / n, 2)
