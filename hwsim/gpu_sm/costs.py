@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import Access, accesses_of, requests_of
-from hwsim.gpu_sm.chip import LINE_BYTES, SUB_PARTITIONS, WARP, GpuChip
+from hwsim.gpu_sm.chip import (
+    LINE_BYTES,
+    MAX_REGISTERS_THREAD,
+    SUB_PARTITIONS,
+    WARP,
+    GpuChip,
+)
 from hwsim.gpu_sm.occupancy import Occupancy, occupancy_of
 from hwsim.gpu_sm.rows import Rows
 from hwsim.gpu_sm.traffic import Traffic, traffic_of
@@ -173,13 +179,16 @@ def _stage_path(
 ) -> Floats:
     """Batches of staged loads one after another, and the barriers.
 
-    A software pipeline has all loads of a step under way, for as many steps as it is ahead.
+    Unrolled loads are independent: as many are under way as have a register to go to.  A software
+    pipeline has all loads of a step under way, for as many steps as it is ahead.
     """
     model, zero = chip.model, np.zeros(rows.n)
     streams = [s for s in access if s.endswith("_global_shared")]
     loads = sum((rows[f"{s}_count"] * access[s].split for s in streams), zero)
     serial = rows["serial_loads"] > 0
     ahead = np.where(serial, model.serial_loads_in_flight, model.loads_in_flight)
+    unrolled = (rows["unroll"] >= loads / steps) & (rows["stage_loops"] == 0)
+    ahead = np.where(unrolled, float(MAX_REGISTERS_THREAD), ahead)
     batches = np.ceil(loads / steps / ahead)
     stages = np.maximum(rows["pipeline_stages"], 1)
     batches = np.where(stages > 1, np.minimum(batches, 1) / np.maximum(stages - 1, 1), batches)

@@ -138,3 +138,14 @@ def test_rows_are_answered_alike_in_long_tables() -> None:
     for name, column in all_.counters.items():
         assert np.allclose(column, np.tile(one.counters[name], 1_000), rtol=1e-12), name
     assert [len(limit.need) for limit in all_.limits] == [many.n] * len(one.limits)
+
+
+def test_unrolled_staging_waits_once_a_step() -> None:
+    """16 loads a step: under way together where they are unrolled, in turn where they are not."""
+    table = KernelTable.of(
+        "gpu_sm", threads=128, blocks=10, k_steps=8, unroll=[0, 15, 16], macs=1e6,
+        x_global_shared_count=128, x_global_shared_bytes=512.0,
+    )  # fmt: skip
+    path = simulate(table, CHIPS[0]).counters["path_us"]
+    assert path[0] == path[1]
+    assert path[2] < path[1] / 2
