@@ -38,6 +38,7 @@ AT_MOST = [
     ("neusight_vec", "t4", "add_from_100_us", "mape", 0.20),
     ("bh_gemm_fp32_4096_RTX_2080_Ti", "rtx-2080-ti", "latency", "optimum_rank_share", 0.03),
     ("bh_gemm_fp32_4096_RTX_2080_Ti", "rtx-2080-ti", "latency", "predicted_best_slowdown", 1.15),
+    ("bh_conv_A100", "a100-sxm-40gb", "latency", "predicted_best_slowdown", 1.5),
     ("ktt_conv_2080Ti", "rtx-2080-ti", "fma_count", "mape", 1e-3),
     ("ktt_conv_2080Ti", "rtx-2080-ti", "shared_wavefronts", "median_ape", 0.10),
     ("ktt_conv_2080Ti", "rtx-2080-ti", "dram_sectors", "median_ape", 0.20),

@@ -13,6 +13,7 @@ from hwsim.chips import chip_names, load_chip
 from hwsim.columns import columns_of
 from hwsim.gpu_sm.analytical import simulate
 from hwsim.gpu_sm.chip import GpuChip
+from hwsim.gpu_sm.convolution import convolution_2d
 from hwsim.gpu_sm.des import simulate_one
 from hwsim.result import Failure
 from hwsim.table import KernelTable
@@ -149,3 +150,10 @@ def test_unrolled_staging_waits_once_a_step() -> None:
     path = simulate(table, CHIPS[0]).counters["path_us"]
     assert path[0] == path[1]
     assert path[2] < path[1] / 2
+
+
+def test_read_only_loads_straight_to_registers_compute_their_addresses() -> None:
+    table = convolution_2d(64, 4, 2, 2, staged=[0, 0, 1, 1], read_only=[0, 1, 0, 1])
+    integer = simulate(table, CHIPS[0]).counters["int_us"]
+    assert integer[1] > 1.5 * integer[0]
+    assert integer[2] == integer[3]
