@@ -13,7 +13,7 @@ from hwsim.table import KernelTable
 from pruner.judgement import Judgement
 from pruner.trial import TrialStage
 from pruner.verdict import Verdict
-from tuner.cost_model import TreeCostModel
+from tuner.cost_model import CostModel
 from tuner.journal import Journal, Tally, broken
 from tuner.measure import Backend, Job, Recalled
 from tuner.offers import Offer, Round
@@ -53,7 +53,7 @@ class Loop:
     stopped: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
-        self._model = TreeCostModel(self.problem.chip, self.seed)
+        self._model = CostModel(self.problem.chip, self.seed)
         self._recalled = Recalled(self.backend, self.journal.log.known)
 
     @property
