@@ -21,6 +21,8 @@ from tuner.problem import Problem
 from tuner.search import Pool, Strategy
 
 POOL = 8  # candidates proposed for each one that a round measures
+PROPOSALS = 4  # proposals that a round makes at most to fill its batch
+CLOSED_ROUNDS = 2  # rounds in which the gate lets nothing pass but probes, before a run ends
 EMPTY_ROUNDS = 8  # rounds without a single survivor before the run gives up, and says so
 # Replaying one candidate and running TVM's verifier on it: 2.4 ms + 3.0 ms, measured on a 1024^3
 # GEMM with TVM 0.27 on one core.
@@ -62,21 +64,26 @@ class Loop:
         return self.journal.tally
 
     def run(self) -> Tally:
-        """Go on until the budget is spent, the space is exhausted or the run is stopped."""
-        reason, empty = "budget", 0
+        """Go on until the budget is spent, the space is exhausted, the gate sees nothing better for
+        a while, or the run is stopped.
+        """
+        reason, empty, closed = "budget", 0, 0
         while self.tally.measured < self.budget.trials:
             if self.stopped():
                 self.journal.log.flush()
                 return self.tally
-            pool, order = self.strategy.propose(POOL * self._wanted(), self._score())
-            if not len(pool):
+            offers, shut = self._one_round()
+            if not offers:
                 reason = "space exhausted"
                 break
-            offers = self._one_round(pool, order)
             empty = 0 if any(o.job for o in offers) else empty + 1
+            closed = closed + 1 if shut else 0
             if empty == EMPTY_ROUNDS:
                 reason = _starved(offers)
                 self.journal.note(reason)
+                break
+            if closed == CLOSED_ROUNDS:
+                reason = "converged: the gate sees nothing better than the best measured"
                 break
         self.journal.end(reason)
         return self.tally
@@ -97,15 +104,31 @@ class Loop:
 
         return score
 
-    def _one_round(self, pool: Pool, order: NDArray[np.int64]) -> list[Offer]:
-        """Judge, verify, measure, learn; the candidates that were looked at."""
-        found = self._judged(pool)
-        offers = self._offer(found, order)
-        self.strategy.release(pool.take(~np.isin(np.arange(len(pool)), order[: len(offers)])))
-        self._measure([o for o in offers if o.job is not None])
-        self._learn(found.table, offers)
-        self._write(offers)
-        return offers
+    def _one_round(self) -> tuple[list[Offer], bool]:
+        """Propose and judge until the batch is full; verify, measure, learn.
+
+        The candidates that were looked at, none when the space is exhausted, and whether the gate
+        let none of them pass but probes.
+        """
+        looked: list[tuple[Round, list[Offer]]] = []
+        open_places = self._wanted()
+        for _ in range(PROPOSALS):
+            if not open_places:
+                break
+            pool, order = self.strategy.propose(POOL * self._wanted(), self._score())
+            if not len(pool):
+                break
+            found = self._judged(pool)
+            offers = self._offer(found, order, open_places)
+            unseen = ~np.isin(np.arange(len(pool)), order[: len(offers)])
+            self.strategy.release(pool.take(unseen))
+            open_places -= sum(o.job is not None for o in offers)
+            looked.append((found, offers))
+        everything = [o for _, offers in looked for o in offers]
+        self._measure([o for o in everything if o.job is not None])
+        self._learn(looked)
+        self._write(everything)
+        return everything, bool(looked) and all(found.shut for found, _ in looked)
 
     def _judged(self, pool: Pool) -> Round:
         table, readable = self.problem.read(pool)
@@ -122,10 +145,9 @@ class Loop:
         for rule, error in stage.disabled.items():
             self.journal.note(broken(rule, error))
 
-    def _offer(self, found: Round, order: NDArray[np.int64]) -> list[Offer]:
+    def _offer(self, found: Round, order: NDArray[np.int64], open_places: int) -> list[Offer]:
         """Walk the pool in order of preference until the round's batch is full."""
         offers: list[Offer] = []
-        open_places = self._wanted()
         for i in map(int, order):
             if not open_places:
                 break
@@ -153,13 +175,18 @@ class Loop:
             offer.measurement = measurement
         self.journal.charge(measured)
 
-    def _learn(self, table: KernelTable, offers: list[Offer]) -> None:
-        for o in offers:
-            self.strategy.observe(o.sketch, o.row, o.latency_us)
-        readable = [o for o in offers if o.measurement is not None and o.place >= 0]
+    def _learn(self, looked: list[tuple[Round, list[Offer]]]) -> None:
+        tables, readable = [], []
+        for found, offers in looked:
+            for o in offers:
+                self.strategy.observe(o.sketch, o.row, o.latency_us)
+            measured = [o for o in offers if o.measurement is not None and o.place >= 0]
+            if measured:
+                tables.append(found.table.take_candidates([o.place for o in measured]))
+                readable += measured
         if not readable:
             return
-        kernels = table.take_candidates([o.place for o in readable])
+        kernels = KernelTable.concat(tables)
         latency = np.array([o.latency_us for o in readable])
         self._model.update(kernels, latency)
         if self.stage is not None:

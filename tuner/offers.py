@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.table import KernelTable
-from pruner.judgement import Judgement
+from pruner.judgement import GATE, KEPT, Judgement
 from pruner.verdict import Verdict
 from traces import Measurement
 from tuner.decisions import IntColumn
@@ -56,6 +56,14 @@ class Round:
     table: KernelTable
     place: NDArray[np.int64]
     judgement: Judgement | None
+
+    @property
+    def shut(self) -> bool:
+        """Whether the gate prunes all that the rules leave."""
+        if self.judgement is None:
+            return False
+        code = self.judgement.code
+        return bool((code == GATE).any() and not (code == KEPT).any())
 
     def offer(self, i: int) -> Offer:
         """Candidate ``i`` of the pool with its verdict."""
