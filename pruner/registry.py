@@ -12,7 +12,7 @@ import importlib.util
 import pkgutil
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -90,7 +90,7 @@ def rules_in(module: ModuleType) -> dict[str, type[Any]]:
             if name in found:
                 raise RuleError(f"rule {name!r} is defined twice in {module.__name__}")
             for needed in _STAGES[vars(cls)["stage"]]:
-                if not hasattr(cls, needed) and needed not in getattr(cls, "__dataclass_fields__", ()):
+                if needed not in (*dir(cls), *(f.name for f in fields(cls))):
                     raise RuleError(f"{module.__file__}: rule {name!r} has no {needed!r}")
             found[name] = cls
     return found

@@ -35,6 +35,7 @@ class Tally:
     virtual_s: float = 0.0
     best_us: float = float("inf")
     best: tuple[str, int, IntColumn] | None = None
+    reason: str = ""  # why it ended
 
 
 @dataclass
@@ -115,6 +116,7 @@ class Journal:
     def end(self, reason: str) -> None:
         """Log the last line of a finished run."""
         tally = self.tally
+        tally.reason = reason
         self.log.write(
             End(
                 measured=tally.measured,

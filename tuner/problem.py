@@ -68,6 +68,11 @@ class Problem:
         sketches = (Sketch.from_schedule(s, workload, chip, i) for i, s in enumerate(schedules))
         return cls(workload, chip, tuple(sketches), tuple(spaces.postprocs(chip)))
 
+    @property
+    def cheap(self) -> bool:
+        """Whether a kernel table costs microseconds a candidate, rather than a replay."""
+        return all(sketch.road == "columns" for sketch in self.sketches)
+
     @cached_property
     def program_hash(self) -> str:
         """16 hex digits that stand for the unscheduled program."""

@@ -26,7 +26,14 @@ from tuner.journal import Journal, Progress, Tally, broken
 from tuner.loop import Budget, Loop
 from tuner.measure import SimBackend
 from tuner.problem import Problem
-from tuner.search import STRATEGIES, Choice, SketchSpace
+from tuner.search import (
+    SCREENED,
+    SCREENED_BY_REPLAY,
+    STRATEGIES,
+    Choice,
+    SketchSpace,
+    Strategy,
+)
 from tuner.tvm_arm import TvmSearch
 
 
@@ -108,6 +115,12 @@ def search_spaces(problem: Problem, kept: list[TaskResult] | None) -> tuple[Sket
     return tuple(spaces)
 
 
+def strategy(problem: Problem, name: str, kept: list[TaskResult] | None, seed: int) -> Strategy:
+    """A new strategy over what the task stage kept; None: over everything."""
+    screened = SCREENED if problem.cheap else SCREENED_BY_REPLAY
+    return STRATEGIES[name](search_spaces(problem, kept), seed, screened)
+
+
 def execute(
     problem: Problem,
     spec: RunSpec,
@@ -145,7 +158,7 @@ def execute(
             return TvmSearch(problem, backend, journal, budget, spec.seed, stopped).run()
         loop = Loop(
             problem=problem,
-            strategy=STRATEGIES[spec.strategy](search_spaces(problem, kept), spec.seed),
+            strategy=strategy(problem, spec.strategy, kept, spec.seed),
             stage=_trial_stage(problem, arm, rules, spec.seed),
             backend=backend,
             journal=journal,

@@ -245,14 +245,22 @@ def test_the_report_works_offline(bench: Path) -> None:
     assert "two-stage" in html
 
 
-def test_the_report_escapes_what_rules_say(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(RULE)
+def test_the_report_escapes_what_rules_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = RULE.replace("Mine", "Broken").replace('"mine"', '"broken"')
+    raising = 'raise ValueError("\x1b[31m")'
+    broken = re.sub(r"n = np.ones.*", lambda _: raising, broken)
+    (tmp_path / "mine.py").write_text(RULE + broken)
     out = tmp_path / "out"
     arguments = [*PLAN, "--arms", "trial", "--seeds", "1", "--rule-file", str(tmp_path / "mine.py")]
     assert run([*arguments, "--out", str(out)]) == 0
     (cell,) = results_of(out)["cells"]
-    assert SCRIPT in cell["notes"][0]
-    assert "left nothing of" in cell["notes"][0]
+    assert any("left nothing of" in note and SCRIPT in note for note in cell["notes"])
+    assert any("is broken and left out" in note and "\x1b[31m" in note for note in cell["notes"])
+    said = capsys.readouterr().out
+    assert "left out: ValueError: \\x1b[31m" in said
+    assert "\x1b" not in said
     html = (out / "report.html").read_text()
     assert "&lt;script&gt;" in html
     harmless(html)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -266,6 +268,15 @@ def folder(tuned: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tuned, tmp_path / "out"))
 
 
+def wait_for(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Until something happened while the process runs."""
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def log_of(folder: Path) -> Path:
     (path,) = (folder / "runs").glob("*.jsonl")
     return path
@@ -375,6 +386,29 @@ def test_a_run_in_which_nothing_works_says_so(cli: Cli, tmp_path: Path) -> None:
     )  # fmt: skip
     refused(said, "none of the", "runs on tiny", "prunelab explain")
     assert log_of(tmp_path / "out").exists()
+
+
+def test_an_interrupted_run_resumes_to_the_same_log(cli: Cli, tmp_path: Path) -> None:
+    same = (*TUNE, "--chip", "mlu370-s4", "--trials", "150", "--seed", "3")
+    out = tmp_path / "out"
+    code = "from tuner.cli import main; main()"
+    started = subprocess.Popen(
+        [sys.executable, "-c", code, *same, "--out", str(out)], stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: any(p.stat().st_size for p in out.glob("runs/*.jsonl")), started)
+    started.send_signal(signal.SIGINT)
+    _, complained = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert complained == (
+        f"interrupted: what was measured is kept; go on with --out {out} --resume\n"
+    )
+    assert not (out / "best.json").exists()
+    before = log_of(out).read_bytes()
+    assert cli(*same, "--out", out, "--resume").code == 0
+    assert cli(*same, "--out", tmp_path / "whole").code == 0
+    assert log_of(out).read_bytes() == log_of(tmp_path / "whole").read_bytes()
+    assert log_of(out).read_bytes().startswith(before)
+    assert len(before) < log_of(out).stat().st_size
 
 
 # --- explain
@@ -526,7 +560,10 @@ def test_control_characters_of_others_do_not_reach_the_terminal(cli: Cli, tmp_pa
     assert said.code == 0
     text = cli("explain", log_of(tmp_path / "out"), "0").out
     assert "left out, ValueError: not" in text
-    assert "\x1b" not in text
+    path.write_text("raise ValueError('\x1b[31m red')")
+    said = cli("rules", "--rule-file", path)
+    refused(said, r"ValueError: \x1b[31m red")
+    assert "\x1b" not in text + said.err
 
 
 # --- what is imported when

@@ -381,8 +381,6 @@ def test_programs_off_the_columns_road_tune_as_well(
         return read_one(self, matrix)
 
     monkeypatch.setattr(Sketch, "kernels", some)
-    monkeypatch.setattr("tuner.search.evolutionary.SAMPLE", 64)
-    monkeypatch.setattr("tuner.search.evolutionary.POPULATION", 16)
     path = tmp_path / "run.jsonl"
     execute(own, spec("two-stage", batch=16), path)
     log = Log(path)

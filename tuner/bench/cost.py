@@ -30,8 +30,7 @@ def pruning_cost(problem: Problem, rules: Rules, reference: Reference) -> dict[s
     tasks = [describe(sketch) for sketch in problem.sketches]
     stage = TaskStage(rules.task, problem.chip, rules.name)
     task_s = statistics.mean(_seconds(partial(stage.run, task)) for task in tasks)
-    table, readable = problem.read(reference.pool)
-    latency_us = reference.latency_us[readable]
+    table, latency_us = reference.table, reference.latency_us[reference.readable]
     trial = TrialStage(rules.trial, Gate(rules.gate, seed=0), problem.chip)
     taught = np.arange(min(TAUGHT, table.n_candidates))
     hashes = [str(i) for i in range(table.n_candidates)]

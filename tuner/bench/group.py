@@ -24,8 +24,6 @@ from tuner.runs import RunSpec, Shared, execute, run_name, task_stage
 from tuner.search import Pool
 from tuner.workloads import resolve
 
-SAMPLE = 8192  # random candidates of the reference
-
 # run, measured, pruned, failed, best_us, finished
 Report = Callable[[str, int, int, int, float, bool], None]
 
@@ -108,7 +106,7 @@ class _Cells:
         }
 
     def _reference(self) -> Reference:
-        return build(self.problem, list(self.pools.values()), SAMPLE, self.plan.seed)
+        return build(self.problem, list(self.pools.values()), self.plan.seed)
 
     def fill(self, result: GroupResult) -> None:
         rules = rule_set(self.plan.rules, self.plan.rule_files)

@@ -16,12 +16,13 @@ from pruner.rules.tvm_verifier import TvmVerifier
 from pruner.task_stage import TaskResult
 from pruner.trial import TrialStage
 from tuner.problem import Problem
-from tuner.runs import search_spaces
-from tuner.search import Evolutionary, Pool
+from tuner.runs import search_spaces, strategy
+from tuner.search import Evolutionary, Pool, Strategy
 
 FloatColumn = NDArray[np.float64]
 BoolColumn = NDArray[np.bool_]
 
+SAMPLE, SAMPLE_BY_REPLAY = 8192, 512  # random candidates of the reference
 CLIMBS = 12  # rounds of the search that climbs with the simulator as its cost model
 CLIMB_STEP = 128
 COMPLETIONS = 32  # sampled for each node to find out whether it is valid
@@ -39,8 +40,12 @@ class Truth:
 
 def truth(problem: Problem, pool: Pool) -> Truth:
     """Simulate every candidate of a pool from its kernel table; nothing is replayed."""
-    table, readable = problem.read(pool)
-    latency, rejects = np.full(len(pool), np.inf), np.zeros(len(pool), dtype=bool)
+    return _truth(problem, *problem.read(pool))
+
+
+def _truth(problem: Problem, table: KernelTable, readable: BoolColumn) -> Truth:
+    n = len(readable)
+    latency, rejects = np.full(n, np.inf), np.zeros(n, dtype=bool)
     if len(table):
         latency[readable] = latencies_us(table, simulate(table, problem.chip))
         rejects[readable] = verifier_rejects(table, problem.chip)
@@ -58,26 +63,26 @@ def verifier_rejects(table: KernelTable, chip: Chip) -> BoolColumn:
 
 @dataclass(frozen=True)
 class Reference:
-    """Candidates of a problem, once each, with their truth."""
+    """Candidates of a problem, once each, with their truth and their kernel table.
+
+    ``readable`` ``(n,)`` says which of them the table has.
+    """
 
     pool: Pool
     latency_us: FloatColumn
+    table: KernelTable
+    readable: BoolColumn
 
     @property
     def optimum_us(self) -> float:
         """Best latency; ``inf`` where nothing works."""
         return float(self.latency_us.min(initial=np.inf))
 
-    def near(self, slack: float) -> BoolColumn:
-        """Which candidates lie within ``slack`` (relative) of the optimum."""
-        return np.asarray(self.latency_us <= self.optimum_us * (1 + slack))
 
-
-def build(problem: Problem, met: Sequence[Pool], sample: int, seed: int) -> Reference:
+def build(problem: Problem, met: Sequence[Pool], seed: int) -> Reference:
     """A random sample, a climb with perfect knowledge, and what the runs met."""
-    spaces = search_spaces(problem, None)
-    search = Evolutionary(spaces, seed)
-    pools = [*met, search.propose(sample, None)[0]]
+    search = strategy(problem, Evolutionary.name, None, seed)
+    pools = [*met, search.propose(SAMPLE if problem.cheap else SAMPLE_BY_REPLAY, None)[0]]
     for pool in pools:
         _observe(search, pool, truth(problem, pool).latency_us)
     for _ in range(CLIMBS):
@@ -87,10 +92,11 @@ def build(problem: Problem, met: Sequence[Pool], sample: int, seed: int) -> Refe
         _observe(search, pool, truth(problem, pool).latency_us)
         pools.append(pool)
     joined = Pool(tuple(np.unique(m, axis=0) for m in Pool.concat(pools).matrices))
-    return Reference(joined, truth(problem, joined).latency_us)
+    table, readable = problem.read(joined)
+    return Reference(joined, _truth(problem, table, readable).latency_us, table, readable)
 
 
-def _observe(search: Evolutionary, pool: Pool, latency_us: FloatColumn) -> None:
+def _observe(search: Strategy, pool: Pool, latency_us: FloatColumn) -> None:
     for i in np.argsort(latency_us, kind="stable")[:64]:
         search.observe(*pool.locate(int(i)), float(latency_us[i]))
 
@@ -103,9 +109,9 @@ def kept_by_rules(
     if kept is not None:
         keep &= _survive_task(problem, reference.pool, kept)
     if stage is not None:
-        table, readable = problem.read(reference.pool)
-        names = [str(i) for i in range(table.n_candidates)]
-        keep[readable] &= stage.judge(table, names, rescue=False).code < 0
+        names = [str(i) for i in range(reference.table.n_candidates)]
+        judgement = stage.judge(reference.table, names, rescue=False)
+        keep[reference.readable] &= judgement.code < 0
     return keep
 
 

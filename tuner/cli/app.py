@@ -9,6 +9,7 @@ import typer
 
 from tuner.cli import bench, chips, doctor, explain, fidelity, rules, simulate, tune
 from tuner.cli.errors import INTERRUPTED, USAGE, user_errors
+from tuner.cli.options import printable
 
 app = typer.Typer(
     name="prunelab",
@@ -42,5 +43,5 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, code: int = USAGE) -> int:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    typer.echo(f"error: {printable(' '.join(message.split()))}", err=True)
     return code

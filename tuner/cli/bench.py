@@ -18,6 +18,7 @@ from tuner.cli.options import (
     interrupted,
     positive,
     print_json,
+    printable,
 )
 
 if TYPE_CHECKING:
@@ -127,5 +128,6 @@ def _show(results: dict[str, Any], groups: list[GroupResult], out: Path, fmt: Fo
     for group in groups:
         for cell in group.cells:
             for note in cell["notes"]:
-                typer.echo(f"note: {cell['chip']} {cell['workload']} {cell['arm']}: {note}")
+                where = f"{cell['chip']} {cell['workload']} {cell['arm']}"
+                typer.echo(f"note: {where}: {printable(note)}")
     typer.echo(f"report: {report}")

@@ -34,9 +34,10 @@ def explain(
 ) -> None:
     """Say why something was pruned or kept: every rule with its numbers.
 
-    WHAT is a candidate's hash (or its beginning) or the number of its trial; or a value of a
-    sampling decision, which the task stage looks at before the search, such as 0:i.tile=4x1x8.
-    0:i.tile lists what was removed of a decision.  Without WHAT: which rule pruned how much.
+    WHAT is a candidate's hash (or its beginning) or its trial's number; or a
+    value of a sampling decision, such as 0:i.tile=4x1x8, which the task stage
+    looks at before the search.  0:i.tile lists what was removed of a decision.
+    Without WHAT: which rule pruned how much.
     """
     value = _VALUE.fullmatch(what or "")
     if what is None:

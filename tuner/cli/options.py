@@ -28,6 +28,11 @@ OutOption = Annotated[Path, typer.Option(help="folder for results and logs")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")]
 
 
+def printable(text: str) -> str:
+    """Text of others for the terminal: control characters are shown, not obeyed."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def interrupted(out: Path) -> int:
     """Say how to go on after Ctrl-C, and give the exit code."""
     typer.echo(f"interrupted: what was measured is kept; go on with --out {out} --resume", err=True)

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tuner.cli.options import printable
+
 
 def show(
     columns: Sequence[str],
@@ -28,7 +30,7 @@ def show(
         right = numbers and i > 0
         table.add_column(Text(name), overflow="fold", justify="right" if right else "left")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
     console = Console()
     width = console.width if console.is_terminal else 200
     Console(width=width).print(table)

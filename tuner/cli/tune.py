@@ -117,6 +117,7 @@ def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt:
         "measured": tally.measured,
         "pruned": tally.pruned,
         "failed": tally.failed,
+        "ended": tally.reason,
         "virtual_s": round(tally.virtual_s, 3),
         "candidate": best["candidate"],
         "log": str(log),

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.search.space import IntMatrix, Pool, SketchSpace
-from tuner.search.strategy import Score, Seen
+from tuner.search.strategy import SCREENED, Score, Seen
 
 GENERATIONS = 3
-POPULATION = 256
 ELITE = 32  # measured candidates that every population starts from
-SAMPLE = 2048  # random candidates that the model screens in each round; columns make them cheap
+POPULATION_SHARE = 8  # of what is screened
 RANDOM_EVERY = 10  # one purely random candidate in so many; keeps the model honest
 CROSSOVER_SHARE = 0.3
 
@@ -34,7 +33,10 @@ class Evolutionary:
 
     name = "evolutionary"
 
-    def __init__(self, spaces: tuple[SketchSpace, ...], seed: int) -> None:
+    def __init__(
+        self, spaces: tuple[SketchSpace, ...], seed: int, screened: int = SCREENED
+    ) -> None:
+        self._screened, self._population = screened, screened // POPULATION_SHARE
         self._rng = np.random.default_rng(seed)
         self._seen = Seen(spaces, self._rng)
         self._spaces = spaces
@@ -45,7 +47,7 @@ class Evolutionary:
         if score is None:
             pool = self._seen.random(n)
             return pool, self._rng.permutation(len(pool))
-        screened = _scored(self._seen.unclaimed(_unique(self._seen.draw(SAMPLE))), score)
+        screened = _scored(self._seen.unclaimed(_unique(self._seen.draw(self._screened))), score)
         bred = self._claim(self._breed(score, screened), n // 2)
         found = self._claim(screened, n // 2 - 1)
         explored = _scored(self._seen.random(n - len(bred.pool) - len(found.pool)), score)
@@ -85,11 +87,11 @@ class Evolutionary:
     def _breed(self, score: Score, screened: _Scored) -> _Scored:
         """All that a few generations came across, from the elite and the best screened ones."""
         elite = _scored(self._elite(), score)
-        population = _join([elite, screened.best(POPULATION // 2)])
+        population = _join([elite, screened.best(self._population // 2)])
         met = [population]
         for _ in range(GENERATIONS):
             children = _scored(_unique(self._children(population.pool)), score)
-            population = _join([population, children]).best(POPULATION // 2)
+            population = _join([population, children]).best(self._population // 2)
             met.append(children)
         return _join(met).unique()
 
@@ -105,7 +107,7 @@ class Evolutionary:
         )
 
     def _children(self, population: Pool) -> Pool:
-        share = POPULATION / max(1, len(population))
+        share = self._population / max(1, len(population))
         return Pool(
             tuple(
                 self._offspring(space, parents, round(len(parents) * share))

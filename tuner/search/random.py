@@ -6,15 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.search.space import IntMatrix, Pool, SketchSpace
-from tuner.search.strategy import Score, Seen
+from tuner.search.strategy import SCREENED, Score, Seen
 
 
 class RandomSearch:
-    """Proposes candidates in random order and learns nothing."""
+    """Proposes candidates in random order and learns nothing; nothing is ``screened``."""
 
     name = "random"
 
-    def __init__(self, spaces: tuple[SketchSpace, ...], seed: int) -> None:
+    def __init__(
+        self, spaces: tuple[SketchSpace, ...], seed: int, screened: int = SCREENED
+    ) -> None:
         self._rng = np.random.default_rng(seed)
         self._seen = Seen(spaces, self._rng)
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from tuner.search.space import IntMatrix, Pool, SketchSpace
 
+# Random candidates that a strategy has the model screen in each round: many where tables come
+# by the column, few where every one of them is a replay.
+SCREENED, SCREENED_BY_REPLAY = 2048, 128
 ENUMERABLE = 20_000  # spaces up to this size are enumerated when sampling finds nothing new
 
 Score = Callable[[Pool], NDArray[np.float64]]
