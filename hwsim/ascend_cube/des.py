@@ -7,8 +7,8 @@ with fewer tiles and fewer MMADs a tile at two lengths each, and continued bilin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from hwsim.ascend_cube.chip import AscendChip
 from hwsim.ascend_cube.costs import costs_of
 from hwsim.ascend_cube.limits import limits, timeout
 from hwsim.ascend_cube.program import Program, Run, program_of, run_block
+from hwsim.event_result import DesResult
 from hwsim.result import Failure, first_exceeded
 from hwsim.table import KernelTable
-from hwsim.timeline import Level, Span
 
 FULL_STEPS = 1024  # a block of so many MMADs and vector stages is simulated whole
 _TILES = (3, 5)  # tiles of the shortened blocks
@@ -28,29 +28,6 @@ _L1_LOADS = ("a_gm_l1", "b_gm_l1")
 
 
 EXTRAPOLATION_BOUND = 0.05
-
-
-@dataclass(frozen=True)
-class DesResult:
-    """What one kernel does.
-
-    ``latency_us`` is ``inf`` for a failure.  ``busy_us`` is the busy time of each pipe in one
-    block.  ``timeline`` has the spans and ``levels`` the slots in use of a block, of its shortened
-    form where it was ``extrapolated``; the latency is then within :data:`EXTRAPOLATION_BOUND` of
-    the full simulation.
-    """
-
-    latency_us: float
-    failure: Failure
-    busy_us: Mapping[str, float] = field(default_factory=dict)
-    extrapolated: bool = False
-    timeline: tuple[Span, ...] = ()
-    levels: tuple[Level, ...] = ()
-
-    @property
-    def error_bound(self) -> float:
-        """Relative bound on what shortening the kernel can cost."""
-        return EXTRAPOLATION_BOUND if self.extrapolated else 0.0
 
 
 def simulate_one(
@@ -79,7 +56,8 @@ def simulate_one(
     if late[0] != Failure.ok:
         return DesResult(np.inf, Failure.timeout)
     spans, levels = (run.spans, run.levels) if timeline else ((), ())
-    return DesResult(float(latency_us[0]), Failure.ok, run.busy_us, not whole, spans, levels)
+    bound = 0.0 if whole else EXTRAPOLATION_BOUND
+    return DesResult(float(latency_us[0]), Failure.ok, run.busy_us, bound, spans, levels)
 
 
 def _continued(program: Program) -> Run:

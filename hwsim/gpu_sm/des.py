@@ -9,10 +9,11 @@ equal time, steps at two lengths, and both are continued linearly.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hwsim.event_result import DesResult
 from hwsim.gpu_sm.analytical import times_of
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.costs import costs_of
@@ -28,29 +29,6 @@ FULL_STEPS = 3000  # steps of all workers of an SM that are simulated whole
 EXTRAPOLATION_BOUND = 0.05
 _STEPS = (10, 20)  # of the shortened blocks
 _ROUNDS = 10  # of resident blocks that are simulated whole
-
-
-@dataclass(frozen=True)
-class DesResult:
-    """What one kernel does.
-
-    ``latency_us`` is ``inf`` for a failure.  ``busy_us`` is the busy time of each unit of the
-    fullest SM (``pipe0`` to ``pipe3`` are its sub-partitions).  ``timeline`` has the spans and
-    ``levels`` the resident blocks over time, of the shortened form where it was ``extrapolated``;
-    the latency is then within :data:`EXTRAPOLATION_BOUND` of the full simulation.
-    """
-
-    latency_us: float
-    failure: Failure
-    busy_us: Mapping[str, float] = field(default_factory=dict)
-    extrapolated: bool = False
-    timeline: tuple[Span, ...] = ()
-    levels: tuple[Level, ...] = ()
-
-    @property
-    def error_bound(self) -> float:
-        """Relative bound on what shortening the kernel can cost."""
-        return EXTRAPOLATION_BOUND if self.extrapolated else 0.0
 
 
 def simulate_one(
@@ -82,7 +60,8 @@ def simulate_one(
     if late[0] != Failure.ok:
         return DesResult(np.inf, Failure.timeout)
     busy = {unit: clk * 1e6 / chip.hz for unit, clk in run.busy.items()}
-    return DesResult(latency_us, Failure.ok, busy, not whole, run.spans, run.levels)
+    bound = 0.0 if whole else EXTRAPOLATION_BOUND
+    return DesResult(latency_us, Failure.ok, busy, bound, run.spans, run.levels)
 
 
 @dataclass(frozen=True)

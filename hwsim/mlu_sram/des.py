@@ -15,11 +15,12 @@ equal time.  A block of more than ``steps`` steps is shortened:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import simpy
 
+from hwsim.event_result import DesResult
 from hwsim.mlu_sram.bus import Bus
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import block_costs
@@ -29,29 +30,9 @@ from hwsim.mlu_sram.processes import Group, Recording, run_group
 from hwsim.mlu_sram.program import Program, program_of
 from hwsim.result import Failure, first_exceeded
 from hwsim.table import KernelTable
-from hwsim.timeline import Level, Span
 
 STEPS = 1024  # steps of a block that are simulated one by one
 _OUTPUTS = 6  # outputs after which a long block is taken to repeat itself
-
-
-@dataclass(frozen=True)
-class DesResult:
-    """What the discrete-event model answers for one kernel.
-
-    ``busy_us`` is the busy time of the busiest core's engines (``io``, ``mv``, ``core``) and of
-    the chip's ``bus`` over the kernel; ``error_bound`` the relative bound on what shortening the
-    kernel can cost; ``timeline`` and ``levels`` the engines' spans and the buffers in use in the
-    simulated part of the first round (see :mod:`hwsim.timeline`).  For a kernel that does not run
-    ``latency_us`` is ``inf`` and ``failure`` says why.
-    """
-
-    latency_us: float
-    failure: Failure
-    busy_us: Mapping[str, float] = field(default_factory=dict)
-    error_bound: float = 0.0
-    timeline: tuple[Span, ...] = ()
-    levels: tuple[Level, ...] = ()
 
 
 def simulate_one(

@@ -9,9 +9,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from hwsim.chips import load_chip
+from hwsim.event_result import DesResult
 from hwsim.gpu_sm.analytical import simulate
 from hwsim.gpu_sm.chip import GpuChip
-from hwsim.gpu_sm.des import EXTRAPOLATION_BOUND, DesResult, simulate_one
+from hwsim.gpu_sm.des import EXTRAPOLATION_BOUND, simulate_one
 from hwsim.gpu_sm.library import library_gemm
 from hwsim.gpu_sm.rowwise import rowwise
 from hwsim.result import Failure
