@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision
@@ -21,11 +22,14 @@ from tuner.runs import rules_hash, task_stage, value_name
 
 @dataclass(frozen=True)
 class Explained:
-    """A candidate's chain, its decisions by name, and what it would have done on the chip."""
+    """A candidate's chain, its decisions by name, and what it would have done on the chip.
+
+    A decision's value is written as :func:`explain_value` takes it.
+    """
 
     trial: Trial
     explanation: Explanation
-    decisions: dict[str, int]
+    decisions: dict[str, str]
     latency_us: float  # simulated without noise, inf for a failure
 
 
@@ -46,7 +50,7 @@ def explain(log: Path, wanted: str, chip_file: str | None = None) -> Explained:
     return Explained(
         trial=found.trial,
         explanation=_with_log(_chain(found, rules), found.trial),
-        decisions=found.decisions,
+        decisions=_named(found),
         latency_us=float(truth(found.problem, found.pool).latency_us[0]),
     )
 
@@ -72,6 +76,16 @@ def explain_value(
     result = results[sketch]
     found = _decision(log, sketch, result.task.decisions, decision)
     return result.explain(decision, _value(log, found, value))
+
+
+def _named(found: Logged) -> dict[str, str]:
+    """Tiles as ``4x1x8``, categoricals as what they stand for (the log has the index of it)."""
+    row = np.array(found.trial.decisions, dtype=np.int64)
+    out = {}
+    for d in found.problem.sketches[found.trial.sketch].decisions:
+        value = row[d.start : d.stop]
+        out[d.name] = str(d.candidates[value[0]]) if d.kind == "categorical" else value_name(value)
+    return out
 
 
 def _rules(log: Path, header: Header, plan: Plan | None) -> Rules:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -423,21 +423,33 @@ def test_explain_without_more_is_an_overview(cli: Cli, tuned: Path) -> None:
     assert cli("explain", log_of(tuned), rows[0]["example"]).code == 0
 
 
-def trials_of(folder: Path) -> list[dict[str, object]]:
+def trials_of(folder: Path) -> list[dict[str, Any]]:
     records = map(json.loads, log_of(folder).read_text().splitlines())
     return [r for r in records if r["record"] == "trial"]
 
 
-def test_explain_agrees_with_the_log_on_every_pruned_candidate(cli: Cli, tuned: Path) -> None:
-    pruned = [t for t in trials_of(tuned) if t["measurement"] is None]
-    assert pruned
-    for trial in pruned[:6]:
-        said = json.loads(cli("explain", log_of(tuned), trial["candidate"], "--format", "json").out)
+def test_explain_agrees_with_the_log_whatever_pruned(cli: Cli, own_chip: tuple[Path, Path]) -> None:
+    log = log_of(own_chip[1])
+    pruned = [t for t in trials_of(own_chip[1]) if t["measurement"] is None]
+    one_of_each = {t["verdict"]["rule"].split("{")[0]: t for t in pruned}
+    assert "capacity" in one_of_each
+    for rule, trial in one_of_each.items():
+        said = json.loads(cli("explain", log, trial["candidate"], "--format", "json").out)
         assert said["subject"] == trial["candidate"]
         assert said["verdict"] == trial["verdict"]
-        assert trial["verdict"] in said["chain"]
         first = next(v for v in said["chain"] if not v["keep"])
-        assert first == trial["verdict"]  # the first that objects gets the blame
+        assert first == trial["verdict"], rule  # the first that objects gets the blame
+
+
+def test_decisions_are_printed_as_explain_takes_them(cli: Cli, own_chip: tuple[Path, Path]) -> None:
+    log = log_of(own_chip[1])
+    text = cli("explain", log, "0").out.splitlines()[0]
+    sketch = re.search(r"sketch (\d+): ", text)
+    decisions = re.findall(r"[\w.#]+=[\dx]+", text)
+    assert sketch
+    assert len(decisions) > 3
+    for decision in (decisions[0], decisions[-1]):
+        assert "=> kept" in cli("explain", log, f"{sketch[1]}:{decision}").out
 
 
 def test_explain_prints_numbers_units_and_sources(cli: Cli, tuned: Path) -> None:
@@ -484,7 +496,7 @@ def own_chip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     chip = folder / "mine.toml"
     chip.write_text(ASCEND.replace('name = "ascend-910b1"', 'name = "my-910b1"'))
     arguments = [*TUNE, "--chip", str(chip), "--workload", "gemm:1024x1024x1024:float16"]
-    assert run([*arguments, "--out", str(folder / "out")]) == 0
+    assert run([*arguments, "--trials", "100", "--batch", "16", "--out", str(folder / "out")]) == 0
     return chip, folder / "out"
 
 
@@ -626,3 +638,44 @@ def test_every_class_of_user_errors_exists() -> None:
     for module, name in _CLASSES:
         assert issubclass(getattr(import_module(module), name), ValueError)
     assert len(user_errors()) == len(_CLASSES) + 1
+
+
+# --- chips, rules, doctor
+
+
+def test_every_number_of_a_chip_has_a_mark_and_a_source(cli: Cli) -> None:
+    facts = json.loads(cli("chips", "mlu370-s4", "--format", "json").out)
+    numbers = [f for f in facts if not isinstance(f["value"], str)]
+    assert len(numbers) > 30
+    assert all(f["mark"] in "VSDRCA" and f["source"] for f in numbers)
+    listed = json.loads(cli("chips", "--format", "json").out)
+    assert {"ascend-910b1", "mlu370-s4", "a100-sxm-40gb"} <= {c["name"] for c in listed}
+
+
+def test_rules_are_printed_as_they_parse_back(cli: Cli) -> None:
+    from pruner.registry import load_rules
+    from pruner.spec import print_rule
+
+    found = json.loads(cli("rules", "default", "--format", "json").out)
+    assert found["rule_set"].startswith("default@")
+    for row in found["rules"]:
+        assert print_rule(load_rules().parse(row["rule"])) == row["rule"]
+        assert row["doc"]
+
+
+def test_doctor_finds_what_the_project_pins(cli: Cli) -> None:
+    from importlib.metadata import requires
+
+    from tuner.cli.doctor import FFI, TVM
+
+    assert {f"apache-tvm=={TVM}", f"apache-tvm-ffi=={FFI}"} <= set(requires("prunelab") or ())
+    said = cli("doctor", "--format", "json")
+    assert said.code == 0
+    assert all(check["state"] in ("ok", "missing") for check in json.loads(said.out))
+
+
+def test_doctor_names_another_version(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuner.cli.doctor.FFI", "0.0.1")
+    said = cli("doctor")
+    assert said.code == 1
+    assert re.search(r"apache-tvm-ffi +broken +\S+, expected 0\.0\.1", said.out)
