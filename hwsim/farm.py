@@ -6,11 +6,19 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hwsim.chip import BenchCost
+from hwsim.chip import BenchCost, Chip
 from hwsim.result import Failure, FloatColumn, IntColumn
+
+
+def with_farm(chip: Chip, boards: int = 0, compile_workers: int = 0) -> Chip:
+    """The chip with a farm of another size; 0 keeps what the chip file says."""
+    changed = {"boards": boards, "compile_workers": compile_workers}
+    bench = msgspec.structs.replace(chip.bench, **{k: v for k, v in changed.items() if v})
+    return msgspec.structs.replace(chip, bench=bench)
 
 
 def trial_seconds(

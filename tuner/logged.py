@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from hwsim.chip import Chip, ChipError
-from hwsim.chips import chip_hash, load_chip
+from hwsim.chips import chip_hash
 from traces import Header, LogError, Trial, read
 from tuner.bench.folder import PLAN
 from tuner.bench.plan import Plan
@@ -140,10 +140,11 @@ def _workload(plan: Plan | None, header: Header) -> Workload:
 
 
 def _chip(plan: Plan | None, header: Header, log: Path, chip_file: str | None) -> Chip:
+    plan = plan or Plan()
     if chip_file:
-        found: Chip | None = load_chip(chip_file)
+        found: Chip | None = plan.chip(chip_file)
     else:
-        loaded = map(_loaded, plan.chips if plan else (header.chip,))
+        loaded = (_loaded(plan, given) for given in dict.fromkeys((*plan.chips, header.chip)))
         found = next((c for c in loaded if c and c.name == header.chip), None)
     if found is None or found.name != header.chip:
         raise LogError(f"{log}: is of chip {header.chip}; give its file with --chip")
@@ -155,8 +156,8 @@ def _chip(plan: Plan | None, header: Header, log: Path, chip_file: str | None) -
     return found
 
 
-def _loaded(given: str) -> Chip | None:
+def _loaded(plan: Plan, given: str) -> Chip | None:
     try:
-        return load_chip(given)
+        return plan.chip(given)
     except ChipError:  # a file that has moved; --chip says where to
         return None

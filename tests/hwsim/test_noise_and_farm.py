@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hwsim.chips import load_chip
-from hwsim.farm import Farm, trial_seconds
+from hwsim.chips import chip_hash, load_chip
+from hwsim.farm import Farm, trial_seconds, with_farm
 from hwsim.noise import measure
 from hwsim.result import Failure
 
@@ -74,3 +74,14 @@ def test_boards_wait_for_compilations() -> None:
     bench = msgspec.structs.replace(CHIP.bench, compile_workers=2, boards=1)
     assert Farm(bench).batch_seconds([1, 1, 1], [5, 5, 0]) == 11.0
     assert Farm(bench).batch_seconds([], []) == 0.0
+
+
+def test_a_larger_farm_is_another_chip_and_never_slower() -> None:
+    chip = load_chip("ascend-910b1")
+    small, large = with_farm(chip, boards=1, compile_workers=2), with_farm(chip, 4, 16)
+    compile_s, run_s = np.full(32, 3.0), np.full(32, 0.5)
+    took = [Farm(c.bench).batch_seconds(compile_s, run_s) for c in (small, large)]
+    assert took[0] == pytest.approx(16 * 3 + 2 * 0.5)  # two workers, then the last pair on a board
+    assert took[1] == pytest.approx(2 * 3 + 4 * 0.5)
+    assert with_farm(chip) == chip
+    assert chip_hash(large) != chip_hash(chip)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.chips import load_chip
 from pruner.rulesets import rule_set
 from pruner.trial import TrialStage
 from tuner.arms import ARMS
@@ -42,7 +41,7 @@ def run_group(
     plan: Plan, group: Group, out: Path, resume: bool, report: Report, stopped: Callable[[], bool]
 ) -> GroupResult:
     """Run what is missing of a group and compute its cells; none where it is stopped before."""
-    problem = Problem.of(resolve(group.workload), load_chip(group.chip))
+    problem = Problem.of(resolve(group.workload), plan.chip(group.chip))
     problem.check_readable()
     shared, result = Shared({}), GroupResult()
     for strategy, arm, seed in plan.runs():

@@ -6,8 +6,12 @@ import hashlib
 import itertools
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from hwsim.chip import Chip
 
 DEFAULT_CHIPS = ("ascend-910b1", "mlu370-s4", "a100-sxm-40gb")
 DEFAULT_WORKLOADS = ("gemm:1024x1024x1024:float16", "resnet50.c3.3x3")
@@ -29,6 +33,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     batch: int = 16
     rules: str = "default"
     rule_files: tuple[str, ...] = ()
+    boards: int = 0  # of the modelled farm; 0: as the chip file says
+    compile_workers: int = 0
+
+    def chip(self, given: str) -> Chip:
+        """A chip of the plan with the plan's farm; ``ChipError`` as :func:`load_chip`."""
+        from hwsim.chips import load_chip
+        from hwsim.farm import with_farm
+
+        return with_farm(load_chip(given), self.boards, self.compile_workers)
 
     def groups(self) -> list[Group]:
         """Chip and workload pairs: what one process works on."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hwsim.chips import chip_hash, load_chip
+from hwsim.chips import chip_hash
 from tuner.bench.group import GroupResult
 from tuner.bench.plan import Plan
 
@@ -22,7 +22,7 @@ def write_results(out: Path, plan: Plan, groups: Sequence[GroupResult]) -> dict[
         "prunelab": version("prunelab"),
         "tvm": version("apache-tvm"),
         "plan_hash": plan.hash(),
-        "chip_hashes": {name: chip_hash(load_chip(name)) for name in plan.chips},
+        "chip_hashes": {name: chip_hash(plan.chip(name)) for name in plan.chips},
         **msgspec.to_builtins(plan),
     }
     results = {"header": header, "cells": [cell for g in groups for cell in g.cells]}

@@ -10,11 +10,13 @@ import typer
 from tuner.bench.plan import DEFAULT_ARMS, DEFAULT_CHIPS, DEFAULT_WORKLOADS, Plan, file_name
 from tuner.cli.errors import UsageError
 from tuner.cli.options import (
+    BoardsOption,
     Format,
     FormatOption,
     OutOption,
     ResumeOption,
     SeedOption,
+    WorkersOption,
     interrupted,
     positive,
     print_json,
@@ -44,6 +46,8 @@ def bench(
     batch: Annotated[int, typer.Option(help="measurements of a round")] = 16,
     rules: Annotated[str, typer.Option(help="rule set: default or as-described")] = "default",
     rule_file: Annotated[list[Path], typer.Option(help=".py file with more rules")] = [],
+    boards: BoardsOption = 0,
+    compile_workers: WorkersOption = 0,
     out: OutOption = Path("out/bench"),
     resume: ResumeOption = False,
     fmt: FormatOption = Format.table,
@@ -61,6 +65,8 @@ def bench(
         batch=positive("batch", batch),
         rules=rules,
         rule_files=tuple(str(p) for p in rule_file),
+        boards=boards,
+        compile_workers=compile_workers,
     )
     check_plan(plan)
     return _run(plan, out, resume, fmt)

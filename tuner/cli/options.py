@@ -24,6 +24,12 @@ FormatOption = Annotated[
     Format, typer.Option("--format", help="table for people, json for programs")
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="the one seed; the same gives the same bytes")]
+BoardsOption = Annotated[
+    int, typer.Option(min=0, help="boards of the modelled farm; 0: as the chip file says")
+]
+WorkersOption = Annotated[
+    int, typer.Option(min=0, help="compile workers of the modelled farm; 0: as the chip file says")
+]
 OutOption = Annotated[Path, typer.Option(help="folder for results and logs")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")]
 

@@ -9,11 +9,13 @@ import typer
 
 from tuner.cli.errors import UsageError
 from tuner.cli.options import (
+    BoardsOption,
     Format,
     FormatOption,
     OutOption,
     ResumeOption,
     SeedOption,
+    WorkersOption,
     interrupted,
     positive,
     print_json,
@@ -40,6 +42,8 @@ def tune(
     seed: SeedOption = 0,
     rules: Annotated[str, typer.Option(help="rule set: default or as-described")] = "default",
     rule_file: Annotated[list[Path], typer.Option(help=".py file with more rules")] = [],
+    boards: BoardsOption = 0,
+    compile_workers: WorkersOption = 0,
     out: OutOption = Path("out/tune"),
     resume: ResumeOption = False,
     check: Annotated[bool, typer.Option(help="check the result's values on the CPU")] = True,
@@ -61,13 +65,14 @@ def tune(
         batch=positive("batch", batch),
         rules=rules,
         rule_files=tuple(str(p) for p in rule_file),
+        boards=boards,
+        compile_workers=compile_workers,
     )
     check_plan(plan)
     return _run(plan, out, resume, check, fmt)
 
 
 def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
-    from hwsim.chips import load_chip
     from tuner.bench.folder import check_folder, claim_folder
     from tuner.bench.group import spec_of
     from tuner.cli.progress import Bars
@@ -77,7 +82,7 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
     from tuner.workloads import resolve
 
     check_folder(out, plan, resume)
-    problem = Problem.of(resolve(plan.workloads[0]), load_chip(plan.chips[0]))
+    problem = Problem.of(resolve(plan.workloads[0]), plan.chip(plan.chips[0]))
     problem.check_readable()
     claim_folder(out, plan, resume)
     spec = spec_of(plan, plan.strategies[0], plan.arms[0], plan.seed)
