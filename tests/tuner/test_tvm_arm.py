@@ -62,7 +62,7 @@ def test_what_tvm_measures_is_a_candidate_of_our_sketches(chip, tmp_path):
     trials, end = trials_of(records), records[-1]
     assert isinstance(end, End)
     assert (end.reason, end.measured, len(trials)) == ("budget", 12, 12)
-    assert [state[0] for state in told] == [6, 12]
+    assert [state[0] for state in told] == [6, 12, 12]  # each round, and once at the end
     assert len({t.candidate for t in trials}) == 12
     backend = SimBackend(resolve(GEMM), load_chip(chip), repeats=3, seed=0)
     for trial in trials:
