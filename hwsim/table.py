@@ -107,6 +107,16 @@ class KernelTable:
         columns["candidate"] = np.repeat(np.arange(len(wanted), dtype=np.int64), counts)
         return KernelTable(self.backend, len(rows), columns)
 
+    def frozen(self) -> KernelTable:
+        """The same table with columns that refuse to be written to."""
+        twin = object.__new__(KernelTable)
+        views = {name: values.view() for name, values in self.columns.items()}
+        for view in views.values():
+            view.flags.writeable = False
+        for field_name, value in (("backend", self.backend), ("n", self.n), ("columns", views)):
+            object.__setattr__(twin, field_name, value)
+        return twin
+
     def per_candidate(self, values: ArrayLike, how: np.ufunc = np.add) -> Array:
         """Reduce a row column ``(n,)`` to candidates ``(n_candidates,)`` with a ufunc."""
         row_values = np.asarray(values)

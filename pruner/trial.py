@@ -65,7 +65,7 @@ class TrialStage:
         n = table.n_candidates
         if len(hashes) != n:
             raise ValueError(f"{len(hashes)} hashes for {n} candidates")
-        outcomes = self._outcomes(table)
+        outcomes = self._outcomes(table.frozen())  # a rule may be anybody's
         code = _first_objection(outcomes, n)
         opinion = self._ask_gate(table, code)
         probe = self._probes(hashes, code)

@@ -49,6 +49,6 @@ class RooflineBound:
             have=have,
             unit="us",
             reason="takes at least {need} us at the chip's peaks, the bound is {have} us",
-            benefit="a run that could not win, {excess} us beyond the best",
+            benefit="a run that could not win, {excess} us beyond that bound",
             basis=(*fields["cores"], *fields["offchip"]),
         )

@@ -20,6 +20,7 @@ from tuner.cli.options import (
     positive,
     print_json,
     print_pairs,
+    printable,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
 
 
 def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt: Format) -> int:
-    from traces import Trial, read
+    from traces import Note, Trial, read
     from tuner.deliver import check_values, deliver
 
     trials = [r for r in read(log) if isinstance(r, Trial)]
@@ -130,5 +131,11 @@ def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt:
     }
     if check:
         summary["values"] = check_values(problem, best["sketch"], best["decisions"])
-    print_json(summary) if fmt is Format.json else print_pairs(summary)
+    notes = [r.text for r in read(log) if isinstance(r, Note)]
+    if fmt is Format.json:
+        print_json({**summary, "notes": notes})
+    else:
+        print_pairs(summary)
+        for note in notes:
+            typer.echo(printable(f"note: {note}"))
     return 0
