@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from pruner.rule import Rule
+from pruner.rules.tvm_verifier import LIMITS, TvmVerifier
 from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision
 from pruner.trial import TrialStage
@@ -131,7 +133,9 @@ def _chain(found: Logged, rules: Rules) -> Explanation:
 
 def _stage(run: LoggedRun, trial: Trial, rules: Rules) -> TrialStage:
     """The rules as they stood when the trial was judged: some follow the best latency so far."""
-    used = rules.trial if ARMS[run.header.arm].rules else ()
+    used: tuple[Rule, ...] = rules.trial if ARMS[run.header.arm].rules else ()
+    if _rejected_by_tvm(trial) and not used:  # TVM says only no; the same limits say why
+        used = tuple(TvmVerifier(limit) for limit in LIMITS)
     stage = TrialStage(used, None, run.problem.chip, rule_set=rules.name)
     before = [t for t in run.trials if t.round < trial.round and t.measurement is not None]
     best = min(before, key=lambda t: t.measurement.mean_us if t.measurement else 0.0, default=None)
@@ -139,6 +143,10 @@ def _stage(run: LoggedRun, trial: Trial, rules: Rules) -> TrialStage:
         table, _ = run.problem.read(run.pool(best))
         stage.observe(table, [best.candidate], [best.measurement.mean_us])
     return stage
+
+
+def _rejected_by_tvm(trial: Trial) -> bool:
+    return trial.verdict is not None and trial.verdict["stage"] == "verifier"
 
 
 def _with_log(chain: Explanation, trial: Trial) -> Explanation:
