@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tuner.bench import metrics
 from tuner.bench.cost import pruning_cost
 from tuner.bench.history import History, load
 from tuner.bench.plan import CONTROL, Group, Plan
-from tuner.bench.reference import Reference, build, kept_by_rules, node_validity, truth
+from tuner.bench.reference import BoolColumn, Reference, build, kept_by_rules, node_validity, truth
 from tuner.problem import Problem
 from tuner.runs import RunSpec, Shared, execute, run_name, task_stage
 from tuner.search import Pool
@@ -155,9 +156,13 @@ class _Cells:
         keep = kept_by_rules(self.problem, self.reference, kept, trial)
         out = metrics.space(keep, self.reference.latency_us, self.reference.optimum_us)
         if kept is not None:
-            validity = node_validity(self.problem, self.plan.seed)
-            out |= metrics.nodes(validity, [k.allowed for k in kept])
+            out |= metrics.nodes(self._validity, [k.allowed for k in kept])
         return out
+
+    @cached_property
+    def _validity(self) -> list[dict[str, BoolColumn]]:
+        """Which values are valid is a matter of the space: the arms share the answer."""
+        return node_validity(self.problem, self.plan.seed)
 
     def _rules(self, runs: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
         """What each rule pruned, summed over the seeds."""

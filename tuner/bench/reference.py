@@ -129,16 +129,17 @@ def _survive_task(problem: Problem, pool: Pool, kept: list[TaskResult]) -> BoolC
 def node_validity(problem: Problem, seed: int) -> list[dict[str, BoolColumn]]:
     """For each sketch and decision, which values have a valid completion among a sample."""
     rng = np.random.default_rng(seed)
+    spaces = search_spaces(problem, None)
     out = []
-    for s, space in enumerate(search_spaces(problem, None)):
+    for s, space in enumerate(spaces):
         found: dict[str, BoolColumn] = {}
         for choice in space.choices:
             m = len(choice.options)
             matrix = space.sample(m * COMPLETIONS, rng)
             matrix[:, choice.start : choice.stop] = np.repeat(choice.options, COMPLETIONS, axis=0)
-            empty = [x.sample(0, rng) for x in search_spaces(problem, None)]
-            empty[s] = matrix
-            latency = truth(problem, Pool(tuple(empty))).latency_us
+            alone = [np.empty((0, x.width), dtype=np.int64) for x in spaces]
+            alone[s] = matrix
+            latency = truth(problem, Pool(tuple(alone))).latency_us
             found[choice.name] = np.asarray(np.isfinite(latency).reshape(m, -1).any(axis=1))
         out.append(found)
     return out

@@ -23,6 +23,13 @@ class Format(str, enum.Enum):
 FormatOption = Annotated[
     Format, typer.Option("--format", help="table for people, json for programs")
 ]
+TrialsOption = Annotated[int, typer.Option(help="measurements of a run")]
+RepeatsOption = Annotated[int, typer.Option(help="latencies of a measurement")]
+BatchOption = Annotated[int, typer.Option(help="measurements of a round")]
+RulesOption = Annotated[
+    str, typer.Option(help="rule set: default, as-described or heuristic; more with +RULE")
+]
+RuleFileOption = Annotated[list[Path], typer.Option(help=".py file with more rules")]
 SeedOption = Annotated[int, typer.Option(min=0, help="the one seed; the same gives the same bytes")]
 BoardsOption = Annotated[
     int, typer.Option(min=0, help="boards of the modelled farm; 0: as the chip file says")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tuner.cli.options import Format, FormatOption, print_json
+from tuner.cli.options import Format, FormatOption, RuleFileOption, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -16,8 +15,8 @@ def register(app: typer.Typer) -> None:
 
 
 def rules(
-    rule_set: Annotated[str, typer.Argument(help="default or as-described")] = "default",
-    rule_file: Annotated[list[Path], typer.Option(help=".py file with more rules")] = [],
+    rule_set: Annotated[str, typer.Argument(help="default, as-described or heuristic")] = "default",
+    rule_file: RuleFileOption = [],
     fmt: FormatOption = Format.table,
 ) -> None:
     """List the rules of a rule set, in the order in which they get the blame."""
