@@ -53,6 +53,21 @@ class History:
             out[i] = best
         return out
 
+    def incumbent_us(self) -> FloatColumn:
+        """Measured mean of the best so far after each trial, ``(n,)``; ``inf`` while none works."""
+        return np.append(self.mean_us, np.inf)[self.incumbents()]  # -1 takes the appended inf
+
+    def reaches(self, incumbent_us: FloatColumn, target_us: float) -> tuple[float, int, bool]:
+        """Virtual seconds and measurements until the incumbent is at or below a target, and whether
+        it ever is; the whole run where it is not.
+        """
+        if not len(self.mean_us):
+            return 0.0, 0, False
+        hit = np.flatnonzero(incumbent_us <= target_us)
+        last = int(hit[0]) if len(hit) else len(self.mean_us) - 1
+        measured = int(self.measured[: last + 1].sum())
+        return float(self.virtual_s[last]), measured, bool(len(hit))
+
 
 def load(path: Path) -> History:
     """Read a finished run; ``LogError`` where it is unfinished."""

@@ -44,16 +44,8 @@ class Judged:
         return np.asarray(latency[index])  # -1 takes the appended inf
 
     def reaches(self, target_us: float) -> tuple[float, int, bool]:
-        """Virtual seconds and measurements until the incumbent is at or below a target, and whether
-        it ever is; the whole run where it is not.
-        """
-        history = self.history
-        if not len(history.mean_us):
-            return 0.0, 0, False
-        hit = np.flatnonzero(self.incumbent_us() <= target_us)
-        last = int(hit[0]) if len(hit) else len(history.mean_us) - 1
-        measured = int(history.measured[: last + 1].sum())
-        return float(history.virtual_s[last]), measured, bool(len(hit))
+        """As :meth:`History.reaches`, for the truth of the incumbent."""
+        return self.history.reaches(self.incumbent_us(), target_us)
 
 
 def of_run(run: Judged, control: Judged | None, optimum_us: float) -> dict[str, float]:

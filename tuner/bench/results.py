@@ -6,19 +6,23 @@ import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hwsim.chips import chip_hash
-from tuner.bench.group import GroupResult
 from tuner.bench.plan import Plan
+
+if TYPE_CHECKING:
+    from tuner.bench.group import GroupResult
+
+SCHEMA = 1
 
 
 def write_results(out: Path, plan: Plan, groups: Sequence[GroupResult]) -> dict[str, Any]:
     """Write both files; the content of ``results.json`` comes back."""
     header = {
-        "schema": 1,
+        "schema": SCHEMA,
         "prunelab": version("prunelab"),
         "tvm": version("apache-tvm"),
         "plan_hash": plan.hash(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+REGRESSION = 1
 USAGE = 2
 INTERRUPTED = 130
 
@@ -16,6 +17,7 @@ _CLASSES = (
     ("tuner.arms", "ArmError"),
     ("tuner.bench.folder", "FolderError"),
     ("tuner.bench.pool", "WorkerError"),
+    ("tuner.bench.saved", "ResultsError"),
     ("tuner.spaces", "SpaceError"),
     ("tuner.workloads.workload", "WorkloadError"),
 )
