@@ -53,6 +53,7 @@ class BenchCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     upload_s: NonNegative  # sending the artifact to the board and loading it
     run_overhead_s: NonNegative  # session, allocation and synchronisation of one measurement
     min_run_s: NonNegative  # the timer repeats the kernel until this long has passed
+    compile_timeout_s: Positive = 30.0  # a compilation that takes longer is killed; TVM's default
     timeout_s: Positive  # a measurement that takes longer is given up
     boards: PositiveInt  # boards of the modelled farm
     compile_workers: PositiveInt  # compile processes of the modelled farm

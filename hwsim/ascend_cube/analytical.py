@@ -14,9 +14,10 @@ import numpy as np
 
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.ascend_cube.costs import Costs, costs_of
-from hwsim.ascend_cube.limits import limits, timeout
+from hwsim.ascend_cube.limits import limits
 from hwsim.ascend_cube.placement import column
 from hwsim.chip import Chip
+from hwsim.farm import run_time
 from hwsim.result import FloatColumn, SimResult, first_exceeded
 from hwsim.table import KernelTable
 
@@ -162,7 +163,7 @@ def _result(
     latency_us: FloatColumn,
 ) -> SimResult:
     latency_us = np.nan_to_num(latency_us, nan=np.inf, posinf=np.inf)
-    checks = (*limits(table, chip), timeout(latency_us, chip))
+    checks = (*limits(table, chip), run_time(latency_us, chip.bench))
     failure, failed = first_exceeded(checks, len(table))
     rounds = costs.where.rounds
     times = [rounds * phases.pipes[p] for p in PIPES]

@@ -14,9 +14,10 @@ import numpy as np
 
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.ascend_cube.costs import costs_of
-from hwsim.ascend_cube.limits import limits, timeout
+from hwsim.ascend_cube.limits import limits
 from hwsim.ascend_cube.program import Program, Run, program_of, run_block
 from hwsim.event_result import DesResult
+from hwsim.farm import run_time
 from hwsim.result import Failure, first_exceeded
 from hwsim.table import KernelTable
 
@@ -52,7 +53,7 @@ def simulate_one(
     run = run_block(program) if whole else _continued(program)
     block_us = np.maximum(run.block_us, costs.scalar_us)
     latency_us = costs.kernel_us(block_us)
-    late, _ = first_exceeded((timeout(latency_us, chip),), 1)
+    late, _ = first_exceeded((run_time(latency_us, chip.bench),), 1)
     if late[0] != Failure.ok:
         return DesResult(np.inf, Failure.timeout)
     spans, levels = (run.spans, run.levels) if timeline else ((), ())

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.farm import run_time
 from hwsim.gpu_sm.chip import SECTOR_BYTES, SUB_PARTITIONS, GpuChip
 from hwsim.gpu_sm.costs import CHIP_WIDE, UNITS, Costs, costs_of
-from hwsim.gpu_sm.occupancy import limits, timeout
+from hwsim.gpu_sm.occupancy import limits
 from hwsim.gpu_sm.rows import Rows
 from hwsim.result import SimResult, first_exceeded
 from hwsim.table import KernelTable
@@ -45,7 +46,7 @@ def _simulate(rows: Rows, chip: GpuChip) -> SimResult:
         times = times_of(costs, chip)
         total = _combined(costs, chip, times) + chip.launch_us
     total = np.minimum(np.nan_to_num(total, nan=_LONGEST_US, posinf=_LONGEST_US), _LONGEST_US)
-    checks = (*limits(rows, chip), timeout(total, chip))
+    checks = (*limits(rows, chip), run_time(total, chip.bench))
     failure, failed = first_exceeded(checks, rows.n)
     launch = np.full(rows.n, chip.launch_us)
     return SimResult(

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwsim.event_result import DesResult
+from hwsim.farm import run_time
 from hwsim.gpu_sm.analytical import times_of
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.costs import costs_of
-from hwsim.gpu_sm.occupancy import limits, timeout
+from hwsim.gpu_sm.occupancy import limits
 from hwsim.gpu_sm.program import Program, program_of
 from hwsim.gpu_sm.rows import Rows
 from hwsim.gpu_sm.sm import Sm, run_sm
@@ -56,7 +57,7 @@ def simulate_one(
         else _continued(program, chip, timeline)
     )
     latency_us = run.clk * 1e6 / chip.hz + chip.launch_us
-    late, _ = first_exceeded((timeout(np.array([latency_us]), chip),), 1)
+    late, _ = first_exceeded((run_time(np.array([latency_us]), chip.bench),), 1)
     if late[0] != Failure.ok:
         return DesResult(np.inf, Failure.timeout)
     busy = {unit: clk * 1e6 / chip.hz for unit, clk in run.busy.items()}

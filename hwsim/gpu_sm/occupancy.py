@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.farm import compile_time
 from hwsim.gpu_sm.chip import (
     MAX_REGISTERS_THREAD,
     REGISTER_UNIT,
@@ -54,6 +55,7 @@ def limits(rows: Rows, chip: GpuChip) -> tuple[Limit, ...]:
     )
     return (
         limit("shared_memory_block", Failure.compile_error, shared, have_shared, "B"),
+        compile_time(rows["unroll"], chip.bench),
         limit(
             "threads_block", Failure.launch_error, threads, float(chip.max_threads_block), "threads"
         ),
@@ -65,12 +67,6 @@ def limits(rows: Rows, chip: GpuChip) -> tuple[Limit, ...]:
             "registers",
         ),
     )
-
-
-def timeout(latency_us: Floats, chip: GpuChip) -> Limit:
-    """The bench gives a kernel up that runs longer than its ``timeout_s``."""
-    have = np.full(len(latency_us), chip.bench.timeout_s * 1e6)
-    return Limit("run_time", Failure.timeout, latency_us, have, "us")
 
 
 def registers_of(rows: Rows, chip: GpuChip) -> tuple[Floats, Floats]:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hwsim.farm import run_time
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import BlockCosts, block_costs, mac_rate, sram_need_bytes
 from hwsim.mlu_sram.flows import Flow, column
-from hwsim.mlu_sram.limits import limits, nram_need_bytes, timeout
+from hwsim.mlu_sram.limits import limits, nram_need_bytes
 from hwsim.mlu_sram.placement import Placement, place
 from hwsim.result import FloatColumn, SimResult, first_exceeded
 from hwsim.table import KernelTable
@@ -46,7 +47,7 @@ def _simulate(table: KernelTable, chip: MluChip) -> SimResult:
     times = _stage_times(costs, placement, chip)
     work_us = placement.rounds * _block_us(costs, times)
     latency = chip.launch_us + work_us
-    all_limits = (*limits(table, chip), timeout(latency, chip))
+    all_limits = (*limits(table, chip), run_time(latency, chip.bench))
     failure, failed = first_exceeded(all_limits, len(table))
     parts = _parts(costs, placement, times, chip)
     counters = _counters(table, chip, costs, placement, times, latency) | parts

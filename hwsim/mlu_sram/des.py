@@ -21,10 +21,11 @@ import numpy as np
 import simpy
 
 from hwsim.event_result import DesResult
+from hwsim.farm import run_time
 from hwsim.mlu_sram.bus import Bus
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import block_costs
-from hwsim.mlu_sram.limits import limits, timeout
+from hwsim.mlu_sram.limits import limits
 from hwsim.mlu_sram.placement import place
 from hwsim.mlu_sram.processes import Group, Recording, run_group
 from hwsim.mlu_sram.program import Program, program_of
@@ -49,7 +50,7 @@ def simulate_one(
         return DesResult(np.inf, Failure(int(failure[0])))
     rounds = [(_round(one, chip, f, steps, timeline), f.times) for f in _fillings(one, chip)]
     latency = chip.launch_us + sum(r.latency_us * times for r, times in rounds)
-    late, _ = first_exceeded((timeout(np.array([latency]), chip),), 1)
+    late, _ = first_exceeded((run_time(np.array([latency]), chip.bench),), 1)
     if late[0] != Failure.ok:
         return DesResult(np.inf, Failure.timeout)
     names = rounds[0][0].busy_us

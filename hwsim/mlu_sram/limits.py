@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hwsim.columns import MLU_STREAMS
+from hwsim.farm import compile_time
 from hwsim.footprint import kept_bytes
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import sram_need_bytes
@@ -35,16 +36,12 @@ def limits(table: KernelTable, chip: MluChip) -> tuple[Limit, ...]:
         need = sram_need_bytes(table)
         out.append(_limit("sram_capacity", compile_error, need, chip.sram_bytes, "B"))
     out += [
+        compile_time(column(table, "unroll"), chip.bench),
         _limit("cluster_cores", launch_error, cores, chip.cores_per_cluster, "cores"),
         Limit("grid_blocks", launch_error, np.ones(len(table)), blocks, "blocks"),
         _limit("ddr_capacity", launch_error, tensors, chip.ddr_gib * 2.0**30, "B"),
     ]
     return tuple(out)
-
-
-def timeout(latency_us: FloatColumn, chip: MluChip) -> Limit:
-    """The bench gives a kernel up that runs longer than its ``timeout_s``."""
-    return _limit("run_time", Failure.timeout, latency_us, chip.bench.timeout_s * 1e6, "us")
 
 
 def nram_need_bytes(table: KernelTable) -> FloatColumn:

@@ -1,4 +1,4 @@
-"""Noise is a function of seed and candidate; the farm's clock is list scheduling."""
+"""Noise is a function of seed and candidate; the farm's clock is its queues."""
 
 from __future__ import annotations
 
@@ -56,24 +56,51 @@ def test_what_each_failure_costs() -> None:
     )
 
 
-@given(st.lists(st.tuples(st.floats(0.1, 9), st.floats(0, 9)), max_size=30), st.integers(1, 8))
-def test_a_batch_takes_no_less_than_its_work_and_no_longer_on_a_bigger_farm(
-    trials: list[tuple[float, float]], workers: int
+SECONDS = st.floats(0.1, 9)
+TRIALS = st.lists(st.tuples(SECONDS, st.just(0.0) | SECONDS), max_size=30)
+
+
+def batch_s(trials: list[tuple[float, float]], compile_workers: int, boards: int) -> float:
+    bench = msgspec.structs.replace(CHIP.bench, compile_workers=compile_workers, boards=boards)
+    return Farm(bench).batch_seconds([c for c, _ in trials], [r for _, r in trials])
+
+
+@given(TRIALS)
+def test_one_worker_and_one_board_do_one_thing_after_the_other(
+    trials: list[tuple[float, float]],
 ) -> None:
-    compile_s = [c for c, _ in trials]
-    run_s = [r for _, r in trials]
-    bench = msgspec.structs.replace(CHIP.bench, compile_workers=workers, boards=1)
-    took = Farm(bench).batch_seconds(compile_s, run_s)
-    assert took >= max(sum(compile_s) / workers, sum(run_s)) - 1e-9
-    assert took <= sum(compile_s) + sum(run_s) + 1e-9
-    more = msgspec.structs.replace(bench, boards=2)
-    assert Farm(more).batch_seconds(compile_s, run_s) <= took + 1e-9
+    assert batch_s(trials, 1, 1) == pytest.approx(sum(c + r for c, r in trials))
 
 
-def test_boards_wait_for_compilations() -> None:
-    bench = msgspec.structs.replace(CHIP.bench, compile_workers=2, boards=1)
-    assert Farm(bench).batch_seconds([1, 1, 1], [5, 5, 0]) == 11.0
-    assert Farm(bench).batch_seconds([], []) == 0.0
+@given(TRIALS, st.integers(1, 8), st.integers(1, 4))
+def test_a_batch_takes_no_less_than_its_work_and_no_longer_on_a_bigger_farm(
+    trials: list[tuple[float, float]], workers: int, boards: int
+) -> None:
+    took = batch_s(trials, workers, boards)
+    stages = [([c for c, _ in trials], workers), ([r for _, r in trials], boards)]
+    least = sum(max(sum(s) / machines, max(s, default=0)) for s, machines in stages)
+    most = sum(sum(s) / machines + max(s, default=0) for s, machines in stages)
+    assert least - 1e-9 <= took <= most + 1e-9
+    assert batch_s(trials, workers + 1, boards) <= took
+    assert batch_s(trials, workers, boards + 1) <= took
+
+
+def test_boards_get_a_batch_when_all_of_it_is_compiled() -> None:
+    assert batch_s([(1, 5), (1, 5), (1, 0)], 2, 1) == 2 + 10
+    assert batch_s([(3, 1), (1, 5), (1, 5), (1, 1)], 2, 2) == 3 + 6  # by hand: 1 5 | 5 1
+    assert batch_s([], 2, 1) == 0.0
+
+
+def test_a_time_out_holds_its_worker_or_board_until_it_ends() -> None:
+    bench = msgspec.structs.replace(CHIP.bench, compile_timeout_s=5.0, compile_workers=1, boards=1)
+    failure = np.array([Failure.compile_error, Failure.timeout, Failure.ok])
+    compile_s, run_s = trial_seconds(
+        np.array([np.inf, np.inf, 10.0]), np.array([10_000, 0, 0]), failure, 1, bench
+    )
+    setup_s = bench.upload_s + bench.run_overhead_s
+    assert compile_s.tolist() == [5.0, 4.0, 4.0]
+    assert run_s.tolist() == pytest.approx([0, setup_s + 10, setup_s + 0.1 + 1e-5])
+    assert Farm(bench).batch_seconds(compile_s, run_s) == pytest.approx(13 + run_s.sum())
 
 
 def test_a_larger_farm_is_another_chip_and_never_slower() -> None:
@@ -81,7 +108,7 @@ def test_a_larger_farm_is_another_chip_and_never_slower() -> None:
     small, large = with_farm(chip, boards=1, compile_workers=2), with_farm(chip, 4, 16)
     compile_s, run_s = np.full(32, 3.0), np.full(32, 0.5)
     took = [Farm(c.bench).batch_seconds(compile_s, run_s) for c in (small, large)]
-    assert took[0] == pytest.approx(16 * 3 + 2 * 0.5)  # two workers, then the last pair on a board
-    assert took[1] == pytest.approx(2 * 3 + 4 * 0.5)
+    assert took[0] == pytest.approx(16 * 3 + 32 * 0.5)
+    assert took[1] == pytest.approx(2 * 3 + 8 * 0.5)
     assert with_farm(chip) == chip
     assert chip_hash(large) != chip_hash(chip)

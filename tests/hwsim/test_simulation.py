@@ -95,3 +95,15 @@ def test_padding_waste_is_known_of_every_backend() -> None:
 def test_an_empty_table_is_refused() -> None:
     with pytest.raises(ValueError, match="no kernel"):
         simulate_both(two_kernels().take(np.zeros(2, dtype=bool)), mlu())
+
+
+@pytest.mark.parametrize("chip_name", ["ascend-910b1", "mlu370-x4", "rtx-3090"])
+def test_a_compilation_that_takes_too_long_fails_in_both_models(chip_name: str) -> None:
+    chip = load_chip(chip_name)
+    most = (chip.bench.compile_timeout_s - chip.bench.compile_s) / chip.bench.compile_s_per_unroll
+    table = KernelTable.of(chip.backend, macs=1e6, unroll=[np.floor(most), np.ceil(most) + 1])
+    patient, killed = (simulate_both(table.take([row]), chip).kernels[0] for row in (0, 1))
+    assert math.isfinite(patient.explanation.latency_us)
+    assert math.isfinite(patient.events_us)
+    assert str(killed.explanation.error).startswith("compile_error: compile_time needs")
+    assert killed.events_failure == Failure.compile_error
