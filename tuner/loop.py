@@ -57,6 +57,7 @@ class Loop:
     def __post_init__(self) -> None:
         self._model = CostModel(self.problem.chip, self.seed)
         self._recalled = Recalled(self.backend, self.journal.log.known)
+        self._empty, self._closed, self._ended = 0, 0, False
 
     @property
     def tally(self) -> Tally:
@@ -67,26 +68,40 @@ class Loop:
         """Go on until the budget is spent, the space is exhausted, the gate sees nothing better for
         a while, or the run is stopped.
         """
-        reason, empty, closed = "budget", 0, 0
-        while self.tally.measured < self.budget.trials:
-            if self.stopped():
-                self.journal.log.flush()
-                return self.tally
-            offers, shut = self._one_round()
-            if not offers:
-                reason = "space exhausted"
-                break
-            empty = 0 if any(o.job for o in offers) else empty + 1
-            closed = closed + 1 if shut else 0
-            if empty == EMPTY_ROUNDS:
-                reason = _starved(offers)
-                self.journal.note(reason)
-                break
-            if closed == CLOSED_ROUNDS:
-                reason = "converged: the gate sees nothing better than the best measured"
-                break
-        self.journal.end(reason)
+        while self.step():
+            pass
         return self.tally
+
+    def step(self) -> bool:
+        """One round; False where there is none left to make, or the run is stopped."""
+        if self._over():
+            return False
+        offers, shut = self._one_round()
+        self._empty = 0 if any(o.job for o in offers) else self._empty + 1
+        self._closed = self._closed + 1 if shut else 0
+        if not offers:
+            self.end("space exhausted")
+        elif self._empty == EMPTY_ROUNDS:
+            reason = _starved(offers)
+            self.journal.note(reason)
+            self.end(reason)
+        elif self._closed == CLOSED_ROUNDS:
+            self.end("converged: the gate sees nothing better than the best measured")
+        return not self._ended
+
+    def end(self, reason: str) -> None:
+        """Close the log, unless it is closed; nothing is measured afterwards."""
+        if not self._ended:
+            self._ended = True
+            self.journal.end(reason)
+
+    def _over(self) -> bool:
+        if not self._ended and self.tally.measured >= self.budget.trials:
+            self.end("budget")
+        if not self._ended and self.stopped():
+            self.journal.log.flush()
+            return True
+        return self._ended
 
     def _wanted(self) -> int:
         return min(self.budget.batch, self.budget.trials - self.tally.measured)

@@ -139,34 +139,51 @@ def execute(
         The log cannot be written or is another run's; a rule file is refused; the arm needs what
         is not installed.
     """
-    arm = ARMS[spec.arm]
-    check_installed(arm)
-    rules = rule_set(spec.rules, spec.rule_files)
+    rules = checked_rules(spec)
     with LogWriter(path, header(problem, spec, rules), resume=resume) as log:
-        journal = Journal(log, problem.chip.bench, progress)
-        kept = task_stage(problem, rules) if arm.task else None
-        _log_task_stage(journal, kept or [])
-        backend = SimBackend(
-            problem.workload,
-            problem.chip,
-            repeats=spec.repeats,
-            seed=spec.seed,
-            memory=shared.outcomes if shared else None,
-        )
-        budget = Budget(spec.trials, spec.batch)
-        if arm.tvm:
-            return TvmSearch(problem, backend, journal, budget, spec.seed, stopped).run()
-        loop = Loop(
-            problem=problem,
-            strategy=strategy(problem, spec.strategy, kept, spec.seed),
-            stage=_trial_stage(problem, arm, rules, spec.seed),
-            backend=backend,
-            journal=journal,
-            budget=budget,
-            seed=spec.seed,
-            stopped=stopped,
-        )
-        return loop.run()
+        return search(problem, spec, rules, log, shared, progress, stopped).run()
+
+
+def checked_rules(spec: RunSpec) -> Rules:
+    """The rules of a run, whose arm can run here; raises as :func:`execute`."""
+    check_installed(ARMS[spec.arm])
+    return rule_set(spec.rules, spec.rule_files)
+
+
+def search(
+    problem: Problem,
+    spec: RunSpec,
+    rules: Rules,
+    log: LogWriter,
+    shared: Shared | None = None,
+    progress: Progress | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Loop | TvmSearch:
+    """A run that writes into ``log``, its task stage done, its search not begun."""
+    arm = ARMS[spec.arm]
+    journal = Journal(log, problem.chip.bench, progress)
+    kept = task_stage(problem, rules) if arm.task else None
+    _log_task_stage(journal, kept or [])
+    backend = SimBackend(
+        problem.workload,
+        problem.chip,
+        repeats=spec.repeats,
+        seed=spec.seed,
+        memory=shared.outcomes if shared else None,
+    )
+    budget = Budget(spec.trials, spec.batch)
+    if arm.tvm:
+        return TvmSearch(problem, backend, journal, budget, spec.seed, stopped)
+    return Loop(
+        problem=problem,
+        strategy=strategy(problem, spec.strategy, kept, spec.seed),
+        stage=_trial_stage(problem, arm, rules, spec.seed),
+        backend=backend,
+        journal=journal,
+        budget=budget,
+        seed=spec.seed,
+        stopped=stopped,
+    )
 
 
 def _trial_stage(problem: Problem, arm: Arm, rules: Rules, seed: int) -> TrialStage | None:

@@ -25,7 +25,8 @@ def output_size(dims: Dims) -> tuple[int, int]:
     return (h + 2 * pad - kh) // stride + 1, (w + 2 * pad - kw) // stride + 1
 
 
-def _conv(te: Any, tirx: Any, dims: Dims, dtype: str) -> tuple[Any, Any, Any]:
+def convolution(te: Any, tirx: Any, dims: Dims, dtype: str) -> tuple[Any, Any, Any]:
+    """TE tensors ``(X, W, Y)``; Y has the accumulator's dtype."""
     n, h, w, ci, co, kh, kw, stride, pad = dims
     acc = ACCUMULATOR[dtype]
     oh, ow = output_size(dims)
@@ -55,13 +56,13 @@ def _padded(te: Any, tirx: Any, x: Any, pad: int) -> Any:
 def _build(dims: Dims, dtype: str) -> Any:
     from tvm import te, tirx
 
-    return te.create_prim_func(list(_conv(te, tirx, dims, dtype)))
+    return te.create_prim_func(list(convolution(te, tirx, dims, dtype)))
 
 
 def _build_fused(dims: Dims, dtype: str) -> Any:
     from tvm import te, tirx
 
-    x, k, y = _conv(te, tirx, dims, dtype)
+    x, k, y = convolution(te, tirx, dims, dtype)
     bias = te.placeholder((dims[4],), name="bias", dtype=ACCUMULATOR[dtype])
     return te.create_prim_func([x, k, bias, bias_relu(te, tirx, y, bias, dtype)])
 

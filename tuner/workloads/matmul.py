@@ -28,7 +28,8 @@ def bias_relu(te: Any, tirx: Any, acc: Any, bias: Any, dtype: str) -> Any:
     return te.compute(acc.shape, lambda *i: tirx.max(biased(*i), zero).astype(out), name="relu")
 
 
-def _gemm(te: Any, dims: Dims, dtype: str) -> tuple[Any, Any, Any]:
+def product(te: Any, dims: Dims, dtype: str) -> tuple[Any, Any, Any]:
+    """TE tensors ``(A, B, C)``; C has the accumulator's dtype."""
     m, n, k = dims
     acc = ACCUMULATOR[dtype]
     a = te.placeholder((m, k), name="A", dtype=dtype)
@@ -43,13 +44,13 @@ def _gemm(te: Any, dims: Dims, dtype: str) -> tuple[Any, Any, Any]:
 def _build_gemm(dims: Dims, dtype: str) -> Any:
     from tvm import te
 
-    return te.create_prim_func(list(_gemm(te, dims, dtype)))
+    return te.create_prim_func(list(product(te, dims, dtype)))
 
 
 def _build_dense(dims: Dims, dtype: str) -> Any:
     from tvm import te, tirx
 
-    a, b, c = _gemm(te, dims, dtype)
+    a, b, c = product(te, dims, dtype)
     bias = te.placeholder((dims[1],), name="bias", dtype=ACCUMULATOR[dtype])
     return te.create_prim_func([a, b, bias, bias_relu(te, tirx, c, bias, dtype)])
 

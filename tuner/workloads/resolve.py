@@ -10,7 +10,14 @@ from typing import Any
 
 from tuner.workloads.catalogue import DEFAULT_DTYPE, INT8, SPECS
 from tuner.workloads.conv import CONV2D, CONV2D_BIAS_RELU
+from tuner.workloads.epilogues import (
+    CONV2D_BIAS,
+    CONV2D_BIAS_ADD_RELU,
+    DENSE_BIAS,
+    DENSE_BIAS_GELU,
+)
 from tuner.workloads.matmul import BATCH_MATMUL, DENSE_BIAS_RELU, GEMM
+from tuner.workloads.pool import GLOBAL_AVG_POOL, MAX_POOL2D
 from tuner.workloads.rowwise import ADD, LAYER_NORM, SOFTMAX
 from tuner.workloads.source import load_function
 from tuner.workloads.workload import DTYPES, Dims, Kind, Workload, WorkloadError
@@ -18,11 +25,14 @@ from tuner.workloads.workload import DTYPES, Dims, Kind, Workload, WorkloadError
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        GEMM, BATCH_MATMUL, DENSE_BIAS_RELU, CONV2D, CONV2D_BIAS_RELU, SOFTMAX, LAYER_NORM, ADD,
+        GEMM, BATCH_MATMUL, DENSE_BIAS, DENSE_BIAS_RELU, DENSE_BIAS_GELU, CONV2D, CONV2D_BIAS,
+        CONV2D_BIAS_RELU, CONV2D_BIAS_ADD_RELU, MAX_POOL2D, GLOBAL_AVG_POOL, SOFTMAX, LAYER_NORM,
+        ADD,
     )
 }  # fmt: skip
 MAX_ELEMENTS = 2**31 - 1  # TVM's generated indices are int32
 _SOURCE = re.compile(r"(?P<path>.+\.py)(:(?P<function>\w+))?")
+_ONNX = re.compile(r"(?P<path>.+\.onnx):(?P<function>\w+)")
 
 
 def resolve(spec: str) -> Workload:
@@ -32,7 +42,8 @@ def resolve(spec: str) -> Workload:
     ----------
     spec:
         ``kind:dims[:dtype]`` (``gemm:1024x1024x1024:float16``), a catalogue name with an optional
-        dtype (``bert-base.s128.qkv:int8``), or ``path.py[:function]``.  dtype defaults to float16.
+        dtype (``bert-base.s128.qkv:int8``), ``path.py[:function]``, or ``path.onnx:task``.  dtype
+        defaults to float16.
 
     Raises
     ------
@@ -42,6 +53,11 @@ def resolve(spec: str) -> Workload:
     source = _SOURCE.fullmatch(spec)
     if source:
         return load_function(spec, source["path"], source["function"])
+    onnx = _ONNX.fullmatch(spec)
+    if onnx:
+        from tuner.networks.onnx import onnx_workload
+
+        return onnx_workload(onnx["path"], onnx["function"])
     head, *rest = spec.split(":")
     try:
         if head in KINDS:

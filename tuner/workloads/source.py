@@ -25,19 +25,29 @@ def load_function(spec: str, path: str, function: str | None) -> Workload:
     try:
         module = _execute(Path(path))
         name, found = _pick(module, function)
-        body = _as_prim_func(name, found)
-        flops, dtype = _describe(name, body)
+        return workload_of(f"{path}:{name}", _as_prim_func(name, found))
     except WorkloadError as error:
         raise WorkloadError(f"workload {spec!r}: {error}") from None
-    canonical = f"{path}:{name}"
+
+
+def workload_of(spec: str, function: Any, tags: tuple[str, ...] = ("source",)) -> Workload:
+    """A TIR ``PrimFunc`` as a workload whose name is ``spec``, ``FILE:FUNCTION``.
+
+    Raises
+    ------
+    WorkloadError
+        It has no buffers, or shapes that are no positive constants.
+    """
+    body = function.with_attr("global_symbol", "main")
+    flops, dtype = _describe(spec.rpartition(":")[2], body)
     return Workload(
-        name=canonical,
-        spec=canonical,
+        name=spec,
+        spec=spec,
         kind="source",
         shapes=(),
         dtype=dtype,
         flops=flops,
-        tags=("source",),
+        tags=tags,
         build=lambda: body,
     )
 
@@ -101,7 +111,7 @@ def _as_prim_func(name: str, found: Any) -> Any:
         found = functions[0]
     if not isinstance(found, PrimFunc):
         raise WorkloadError(f"{name!r} is a {type(found).__name__}, expected a TIR PrimFunc")
-    return found.with_attr("global_symbol", "main")
+    return found
 
 
 def _describe(name: str, body: Any) -> tuple[float, str]:
