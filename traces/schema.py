@@ -27,6 +27,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field=
     rule_set: str
     rules_hash: str
     strategy: str
+    cost_model: str = "mixed"  # what logs without the field were made with
     backend: str
     seed: int
     trials: int
@@ -77,7 +78,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, tag="trial", tag_field="r
     """A candidate with its verdict and, where it was measured, its measurement.
 
     ``verdict`` is the deciding one: :class:`pruner.verdict.Verdict` when it is written, a plain
-    object when it is read; ``None`` keeps without a remark.  ``virtual_s`` is the virtual clock
+    object when it is read; ``None`` keeps without a remark.
+    ``predicted_us`` is what the cost model said of a measured candidate before it learnt from it,
+    ``None`` where it said nothing, or failure.  ``virtual_s`` is the virtual clock
     after the batch that the trial belongs to.
     """
 
@@ -88,6 +91,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, tag="trial", tag_field="r
     decisions: list[int]
     verdict: Any = None
     measurement: Measurement | None = None
+    predicted_us: float | None = None
     virtual_s: float = 0.0
 
 

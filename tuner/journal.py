@@ -66,6 +66,7 @@ class Journal:
         row: IntColumn,
         verdict: Any = None,
         measurement: Measurement | None = None,
+        predicted_us: float | None = None,
     ) -> None:
         """Log one candidate: measured, or skipped with a verdict."""
         self._count(candidate, sketch, row, measurement)
@@ -78,6 +79,7 @@ class Journal:
                 decisions=[int(v) for v in row],
                 verdict=verdict,
                 measurement=measurement,
+                predicted_us=_short(predicted_us),
                 virtual_s=round(self.tally.virtual_s, 6),
             )
         )
@@ -130,6 +132,11 @@ class Journal:
         )
         self.log.flush()
         self._tell(finished=True)
+
+
+def _short(value: float | None) -> float | None:
+    """Six significant digits; JSON has no infinity."""
+    return float(f"{value:.6g}") if value is not None and np.isfinite(value) else None
 
 
 def broken(rule: str, error: str) -> str:

@@ -13,9 +13,9 @@ from hwsim.table import KernelTable
 from pruner.judgement import Judgement
 from pruner.trial import TrialStage
 from pruner.verdict import Verdict
-from tuner.cost_model import CostModel
 from tuner.journal import Journal, Tally, broken
 from tuner.measure import Backend, Job, Recalled
+from tuner.models import CostModel
 from tuner.offers import Offer, Round
 from tuner.problem import Problem
 from tuner.search import Pool, Strategy
@@ -41,8 +41,9 @@ class Budget:
 class Loop:
     """One run.
 
-    ``stage`` is the trial stage, ``None`` keeps everything.  ``stopped`` is asked between rounds;
-    a run that is stopped leaves a log that ``--resume`` goes on with.
+    ``stage`` is the trial stage, ``None`` keeps everything; ``model`` predicts for the
+    strategy.  ``stopped`` is asked between rounds; a run that is stopped leaves a log
+    that ``--resume`` goes on with.
     """
 
     problem: Problem
@@ -51,11 +52,10 @@ class Loop:
     backend: Backend
     journal: Journal
     budget: Budget
-    seed: int
+    model: CostModel
     stopped: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
-        self._model = CostModel(self.problem.chip, self.seed)
         self._recalled = Recalled(self.backend, self.journal.log.known)
         self._empty, self._closed, self._ended = 0, 0, False
 
@@ -107,14 +107,14 @@ class Loop:
         return min(self.budget.batch, self.budget.trials - self.tally.measured)
 
     def _score(self) -> Callable[[Pool], NDArray[np.float64]] | None:
-        if not self._model.ready:
+        if not self.model.ready:
             return None
 
         def score(pool: Pool) -> NDArray[np.float64]:
             table, readable = self.problem.read(pool)
             predicted = np.full(len(pool), np.inf)
             if len(table):
-                predicted[readable] = self._model.predict(table)
+                predicted[readable] = self.model.predict(table)
             return predicted
 
         return score
@@ -203,13 +203,22 @@ class Loop:
             return
         kernels = KernelTable.concat(tables)
         latency = np.array([o.latency_us for o in readable])
-        self._model.update(kernels, latency)
+        self._predict(readable, kernels)
+        self.model.update(kernels, latency)
         if self.stage is not None:
             self.stage.observe(kernels, [o.candidate for o in readable], latency)
 
+    def _predict(self, measured: list[Offer], kernels: KernelTable) -> None:
+        """Note what the model thinks of measured candidates that it has not learnt from yet."""
+        if self.model.ready:
+            for offer, log_us in zip(measured, self.model.predict(kernels), strict=True):
+                offer.predicted_us = float(np.exp(log_us))
+
     def _write(self, offers: list[Offer]) -> None:
         for o in offers:
-            self.journal.trial(o.candidate, o.sketch, o.row, o.verdict, o.measurement)
+            self.journal.trial(
+                o.candidate, o.sketch, o.row, o.verdict, o.measurement, o.predicted_us
+            )
         self.journal.close_round()
 
 

@@ -21,6 +21,7 @@ class Offer:
     """One candidate: ``place`` in the round's kernel table, -1 where it cannot be read.
 
     ``penalty_us`` is what a strategy should take what is skipped for: ``inf`` for what cannot run.
+    ``predicted_us`` is what the cost model said before it learnt the measurement.
     """
 
     place: int
@@ -31,6 +32,7 @@ class Offer:
     penalty_us: float = float("inf")
     job: Job | None = None
     measurement: Measurement | None = None
+    predicted_us: float | None = None
 
     @property
     def pruned(self) -> bool:

@@ -25,6 +25,7 @@ from tuner.describe import describe
 from tuner.journal import Journal, Progress, Tally, broken
 from tuner.loop import Budget, Loop
 from tuner.measure import SimBackend
+from tuner.models import DEFAULT_MODEL, MODELS
 from tuner.problem import Problem
 from tuner.search import (
     SCREENED,
@@ -49,6 +50,7 @@ class RunSpec:
     batch: int = 16
     rules: str = "default"
     rule_files: tuple[str, ...] = ()
+    cost_model: str = DEFAULT_MODEL
 
 
 @dataclass
@@ -61,7 +63,8 @@ class Shared:
 def run_name(problem: Problem, spec: RunSpec) -> str:
     """File name of a run's log without its suffix, unique in a folder."""
     workload = file_name(problem.workload.name)
-    return f"{problem.chip.name}__{workload}__{spec.arm}__{spec.strategy}__seed{spec.seed}"
+    model = "" if spec.cost_model == DEFAULT_MODEL else f"__{spec.cost_model}"
+    return f"{problem.chip.name}__{workload}__{spec.arm}__{spec.strategy}{model}__seed{spec.seed}"
 
 
 def rules_hash(rules: Rules) -> str:
@@ -87,6 +90,7 @@ def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
         rule_set=rules.name,
         rules_hash=rules_hash(rules),
         strategy=spec.strategy,
+        cost_model=spec.cost_model,
         backend=SimBackend.name,
         seed=spec.seed,
         trials=spec.trials,
@@ -181,7 +185,7 @@ def search(
         backend=backend,
         journal=journal,
         budget=budget,
-        seed=spec.seed,
+        model=MODELS[spec.cost_model](problem.chip, spec.seed),
         stopped=stopped,
     )
 

@@ -31,7 +31,8 @@ MEASURES = {
     "best_us", "run_regret", "offered", "measured", "failed", "rejected", "virtual_s",
     "task_prune_rate", "pruning_rate", "pruning_rate_above_verifier", "worthless_recall",
     "false_prune_rate", "versus_none", "convergence_speedup_time", "convergence_speedup_trials",
-    "unconverged", "space_regret", "space_false_prune_rate",
+    "unconverged", "space_regret", "space_false_prune_rate", "trials_to_1pct",
+    "model_pairwise_accuracy", "model_peak_at_1", "model_peak_at_5",
 }  # fmt: skip
 OF_TASK_STAGE = {"node_prune_rate", "valid_nodes_pruned", "invalid_nodes", "nodes"}
 OF_CELL = {

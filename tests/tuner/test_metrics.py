@@ -31,6 +31,8 @@ def run(true_us: list[float], measured: list[bool], *, rejects: list[bool] | Non
         pruned=~took,
         rejected=np.zeros(n, bool),
         mean_us=np.where(took, true_us, NAN),
+        predicted_us=np.full(n, NAN),
+        round=np.zeros(n, np.int64),
         virtual_s=np.cumsum(took).astype(float),
         rules_pruned={"trial": Counter()},
         nodes_before=10,

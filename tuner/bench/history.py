@@ -21,6 +21,7 @@ class History:
 
     ``pruned``: skipped by the trial stage; ``rejected``: by TVM's own verifier; ``mean_us``: mean
     of the measured latencies, ``inf`` for failures, ``nan`` where nothing was measured.
+    ``predicted_us``: the cost model's prediction before it learnt the measurement, ``nan``: none.
     ``rules_pruned`` counts what each rule is to blame for, by stage.
     """
 
@@ -32,6 +33,8 @@ class History:
     pruned: BoolColumn
     rejected: BoolColumn
     mean_us: FloatColumn
+    predicted_us: FloatColumn
+    round: NDArray[np.int64]
     virtual_s: FloatColumn
     rules_pruned: dict[str, Counter[str]]
     nodes_before: int
@@ -87,6 +90,8 @@ def load(path: Path) -> History:
         pruned=np.array([s == "trial" for s in stages], dtype=bool),
         rejected=np.array([s == "verifier" for s in stages], dtype=bool),
         mean_us=np.array([t.measurement.mean_us if t.measurement else np.nan for t in trials]),
+        predicted_us=np.array([t.predicted_us for t in trials], dtype=np.float64),
+        round=np.array([t.round for t in trials], dtype=np.int64),
         virtual_s=np.array([t.virtual_s for t in trials]),
         rules_pruned=_blame(records),
         nodes_before=sum(s.nodes_before for s in summaries),

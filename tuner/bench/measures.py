@@ -10,6 +10,7 @@ LOWER_IS_BETTER = frozenset(
         "run_regret",
         "space_false_prune_rate",
         "space_regret",
+        "trials_to_1pct",
         "unconverged",
         "versus_none",
     }
@@ -18,6 +19,9 @@ HIGHER_IS_BETTER = frozenset(
     {
         "convergence_speedup_time",
         "convergence_speedup_trials",
+        "model_pairwise_accuracy",
+        "model_peak_at_1",
+        "model_peak_at_5",
         "node_prune_rate",
         "pruning_rate",
         "pruning_rate_above_verifier",

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.bench.history import History
+from tuner.bench.model_quality import model_quality
 from tuner.bench.reference import BoolColumn, FloatColumn, Truth
 
 NEAR = 0.05  # a candidate this close to the optimum is one that pruning must not lose
-CONVERGED = 0.01  # an incumbent this close to the control's final best has converged
+CONVERGED = 0.01  # an incumbent this close to the optimum, or to the control's best, has converged
 AGAINST_CONTROL = (
     "versus_none",
     "convergence_speedup_time",
@@ -67,10 +68,18 @@ def of_run(run: Judged, control: Judged | None, optimum_us: float) -> dict[str, 
         "pruning_rate_above_verifier": (h.pruned & ~run.truth.rejects).sum() / offered,
         "worthless_recall": _share(h.pruned, worthless),
         "false_prune_rate": _share(h.pruned, near),
+        "trials_to_1pct": _trials_to(run, optimum_us * (1 + CONVERGED)),
+        **model_quality(h),
     }
     if control is not None:
         out |= _against(run, control)
     return {key: float(value) for key, value in out.items()}
+
+
+def _trials_to(run: Judged, target_us: float) -> float:
+    """Measurements until the incumbent is at or below a target, ``inf`` where it never is."""
+    _, trials, reached = run.reaches(target_us)
+    return float(trials) if reached else float("inf")
 
 
 def _worthless(run: Judged) -> BoolColumn:

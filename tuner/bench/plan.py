@@ -33,6 +33,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     batch: int = 16
     rules: str = "default"
     rule_files: tuple[str, ...] = ()
+    cost_model: str = "mixed"
     boards: int = 0  # of the modelled farm; 0: as the chip file says
     compile_workers: int = 0
 

@@ -14,10 +14,13 @@ COLUMNS = (
     ("false prunes", "false_prune_rate", "share"),
     ("space regret", "space_regret", "share"),
     ("run regret", "run_regret", "share"),
+    ("trials to 1%", "trials_to_1pct", "number"),
     ("vs none", "versus_none", "signed"),
     ("best us", "best_us", "number"),
     ("speed-up time", "convergence_speedup_time", "times"),
     ("speed-up trials", "convergence_speedup_trials", "times"),
+    ("model pairs", "model_pairwise_accuracy", "share"),
+    ("model peak@1", "model_peak_at_1", "share"),
     ("virtual s", "virtual_s", "number"),
 )
 

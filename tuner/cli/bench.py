@@ -12,6 +12,7 @@ from tuner.cli.errors import UsageError
 from tuner.cli.options import (
     BatchOption,
     BoardsOption,
+    CostModelOption,
     Format,
     FormatOption,
     OutOption,
@@ -43,7 +44,7 @@ def bench(
         DEFAULT_WORKLOADS
     ),
     arms: Annotated[str, typer.Option(help="comma-separated")] = ",".join(DEFAULT_ARMS),
-    strategy: Annotated[list[str], typer.Option(help="search strategy")] = ["evolutionary"],
+    strategy: Annotated[str, typer.Option(help="comma-separated")] = "evolutionary",
     seeds: Annotated[int, typer.Option(help="how many seeds, from --seed on")] = 3,
     seed: SeedOption = 0,
     trials: TrialsOption = 200,
@@ -51,6 +52,7 @@ def bench(
     batch: BatchOption = 16,
     rules: RulesOption = "default",
     rule_file: RuleFileOption = [],
+    cost_model: CostModelOption = "mixed",
     boards: BoardsOption = 0,
     compile_workers: WorkersOption = 0,
     out: OutOption = Path("out/bench"),
@@ -62,7 +64,7 @@ def bench(
         chips=tuple(dict.fromkeys(chip)),
         workloads=tuple(dict.fromkeys(workload)),
         arms=_arms(arms),
-        strategies=tuple(dict.fromkeys(strategy)),
+        strategies=_strategies(strategy),
         seeds=positive("seeds", seeds),
         seed=seed,
         trials=positive("trials", trials),
@@ -70,6 +72,7 @@ def bench(
         batch=positive("batch", batch),
         rules=rules,
         rule_files=tuple(str(p) for p in rule_file),
+        cost_model=cost_model,
         boards=boards,
         compile_workers=compile_workers,
     )
@@ -83,11 +86,19 @@ def _arms(text: str) -> tuple[str, ...]:
     return tuple(arm.name for arm in arms_named(text))
 
 
+def _strategies(text: str) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--strategy: expected a list such as evolutionary,mcts")
+    return tuple(dict.fromkeys(names))
+
+
 def check_plan(plan: Plan) -> None:
     """Everything that a user can have got wrong is found before anything runs."""
     from hwsim.chips import load_chip
     from pruner.rulesets import rule_set
     from tuner.arms import arm_named
+    from tuner.models import MODELS
     from tuner.search import STRATEGIES
     from tuner.workloads import resolve
 
@@ -96,6 +107,9 @@ def check_plan(plan: Plan) -> None:
     for strategy in plan.strategies:
         if strategy not in STRATEGIES:
             raise UsageError(f"strategy {strategy!r}: expected one of {', '.join(STRATEGIES)}")
+    if plan.cost_model not in MODELS:
+        expected = ", ".join(MODELS)
+        raise UsageError(f"--cost-model {plan.cost_model}: expected one of {expected}")
     _distinct("chip", {given: load_chip(given).name for given in plan.chips})
     _distinct("workload", {given: file_name(resolve(given).name) for given in plan.workloads})
     rule_set(plan.rules, plan.rule_files)

@@ -30,6 +30,9 @@ RulesOption = Annotated[
     str, typer.Option(help="rule set: default, as-described or heuristic; more with +RULE")
 ]
 RuleFileOption = Annotated[list[Path], typer.Option(help=".py file with more rules")]
+CostModelOption = Annotated[
+    str, typer.Option(help="what predicts: mixed, lightgbm, mlp, random or oracle")
+]
 SeedOption = Annotated[int, typer.Option(min=0, help="the one seed; the same gives the same bytes")]
 BoardsOption = Annotated[
     int, typer.Option(min=0, help="boards of the modelled farm; 0: as the chip file says")

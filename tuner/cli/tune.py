@@ -11,6 +11,7 @@ from tuner.cli.errors import UsageError
 from tuner.cli.options import (
     BatchOption,
     BoardsOption,
+    CostModelOption,
     Format,
     FormatOption,
     OutOption,
@@ -48,6 +49,7 @@ def tune(
     seed: SeedOption = 0,
     rules: RulesOption = "default",
     rule_file: RuleFileOption = [],
+    cost_model: CostModelOption = "mixed",
     boards: BoardsOption = 0,
     compile_workers: WorkersOption = 0,
     out: OutOption = Path("out/tune"),
@@ -71,6 +73,7 @@ def tune(
         batch=positive("batch", batch),
         rules=rules,
         rule_files=tuple(str(p) for p in rule_file),
+        cost_model=cost_model,
         boards=boards,
         compile_workers=compile_workers,
     )

@@ -1,0 +1,73 @@
+"""What all learned cost models share: how far a kernel is from its roofline is what they learn.
+
+The target is the logarithm of latency over the least latency that the chip's peaks allow, so that
+only what physics does not say already has to be learnt.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.chip import Chip
+from hwsim.table import KernelTable
+from pruner.features import features, log_least_us
+
+MIN_ROWS = 16  # measurements before the model says anything
+FAILURE_FACTOR = 4.0  # a failure counts as this many times the slowest success
+
+Rows = NDArray[np.float64]
+
+
+class Regressor(Protocol):
+    """Regression from the 38 features; ``x`` is ``(n, 38)``, targets and answers are ``(n,)``."""
+
+    def fit(self, x: NDArray[np.float32], target: Rows) -> None:
+        """Forget everything and learn from these rows."""
+        ...
+
+    def predict(self, x: NDArray[np.float32]) -> Rows:
+        """Answers for rows of features; only after a fit."""
+        ...
+
+
+class Learned:
+    """A regressor that is trained anew from all measurements of the run after each round."""
+
+    def __init__(self, chip: Chip, regressor: Regressor) -> None:
+        self._chip, self._regressor = chip, regressor
+        self._features: list[NDArray[np.float32]] = []
+        self._latency_us: list[Rows] = []
+        self._fitted = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether enough was measured to predict."""
+        return self._fitted
+
+    def update(self, table: KernelTable, latency_us: Rows) -> None:
+        """Learn from the candidates of ``table``: one latency each, ``inf`` for failures."""
+        self._features.append(features(table, self._chip))
+        self._latency_us.append(latency_us)
+        x, y = np.concatenate(self._features), np.concatenate(self._latency_us)
+        worked = np.isfinite(y)
+        if len(y) < MIN_ROWS or not worked.any():
+            return
+        latency = np.where(worked, y, y[worked].max() * FAILURE_FACTOR)
+        self._regressor.fit(x, np.log(latency) - log_least_us(x))
+        self._fitted = True
+
+    def predict(self, table: KernelTable) -> Rows:
+        """Predicted log latency ``(n_candidates,)``.
+
+        Raises
+        ------
+        RuntimeError
+            The model is not :attr:`ready`.
+        """
+        if not self._fitted:
+            raise RuntimeError("the cost model has not been trained")
+        x = features(table, self._chip)
+        return self._regressor.predict(x) + log_least_us(x) if len(x) else np.zeros(0)
