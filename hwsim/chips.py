@@ -66,7 +66,18 @@ def chip_hash(chip: Chip) -> str:
 
     Sources and marks are left out: rewording one does not change what a chip computes.
     """
-    values = {k: v for k, v in msgspec.to_builtins(chip).items() if k != "provenance"}
+    return _hash_without(chip, {"provenance"})
+
+
+def silicon_hash(chip: Chip) -> str:
+    """As :func:`chip_hash`, without what no noise-free latency depends on: the cost of a trial, the
+    noise and the rules' tables.
+    """
+    return _hash_without(chip, {"provenance", "bench", "noise", "rules"})
+
+
+def _hash_without(chip: Chip, left_out: set[str]) -> str:
+    values = {k: v for k, v in msgspec.to_builtins(chip).items() if k not in left_out}
     return hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()[:16]
 
 

@@ -39,6 +39,8 @@ class Decision:
     candidates, probabilities:
         Of a categorical: the values and how often TVM draws each.  Of a compute location: the
         locations that the block's loops allow before anything is tiled.
+    only:
+        Where a space is restricted: the rows of :meth:`options` that are left.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Decision:
     max_innermost_factor: int = 0
     candidates: tuple[int, ...] = ()
     probabilities: tuple[float, ...] = ()
+    only: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def stop(self) -> int:
@@ -65,6 +68,8 @@ class Decision:
 
     def options(self) -> IntMatrix:
         """Every legal value, ``(m, parts)``: factor tuples, candidate indices or locations."""
+        if self.only is not None:
+            return np.array(self.only, dtype=np.int64)
         if self.kind == "perfect_tile":
             return factorisations(self.extent, self.parts, self.max_innermost_factor)
         if self.kind == "categorical":
@@ -78,7 +83,9 @@ class Decision:
         return int(row[self.start])
 
     def repair(self, values: IntMatrix) -> IntMatrix:
-        """The nearest legal values at or below ``(n, parts)`` integers, from the last part on."""
+        """The nearest legal values at or below ``(n, parts)`` integers, from the last part on;
+        ``only`` does not bind them.
+        """
         if self.kind == "perfect_tile":
             return self._repair_tile(values)
         low, high = (0, len(self.candidates) - 1)

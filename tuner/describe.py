@@ -74,7 +74,9 @@ def _bare(sketch: Sketch, d: Decision) -> TaskDecision:
         roles: tuple[Role, ...] = tuple(_SERIAL for _ in range(d.parts))
         axis = Axis(d.name, d.extent, sketch.workload.dtype)
         return TaskDecision(d.name, "tile", d.options(), roles, axis)
-    values = np.array(d.candidates, dtype=np.int64)[:, None]
+    values = d.options()
+    if d.kind == "categorical":
+        values = np.array(d.candidates, dtype=np.int64)[values]
     return TaskDecision(d.name, _meaning(d), values, axis=_value_axis(sketch, d))
 
 

@@ -17,9 +17,9 @@ from pruner.verdict import Explanation, Verdict, kept
 from traces import Header, LogError, Trial
 from tuner.arms import ARMS
 from tuner.bench.plan import Plan
-from tuner.bench.reference import truth
 from tuner.logged import Logged, LoggedRun, logged, logged_run
 from tuner.runs import rules_hash, task_stage, value_name
+from tuner.truth import truth
 
 
 @dataclass(frozen=True)

@@ -47,13 +47,14 @@ class Lowered:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A workload on a chip and its design space."""
+    """A workload on a chip and its design space; ``space`` names the recipe that restricts it."""
 
     workload: Workload
     chip: Chip
     sketches: tuple[Sketch, ...]
     postprocs: tuple[Any, ...]
     rejections: dict[str, Rejection | None] = field(default_factory=dict, repr=False)
+    space: str = ""
 
     @classmethod
     def of(cls, workload: Workload, chip: Chip) -> Problem:
@@ -72,6 +73,16 @@ class Problem:
     def cheap(self) -> bool:
         """Whether a kernel table costs microseconds a candidate, rather than a replay."""
         return all(sketch.road == "columns" for sketch in self.sketches)
+
+    @property
+    def label(self) -> str:
+        """What stands for the space in the names of runs and in tables."""
+        return self.space or self.workload.name
+
+    @property
+    def size(self) -> int:
+        """Number of candidates of the design space."""
+        return sum(sketch.size for sketch in self.sketches)
 
     @cached_property
     def program_hash(self) -> str:

@@ -18,10 +18,10 @@ from pruner.gate import Gate
 from pruner.rulesets import rule_set
 from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
-from tuner.bench.reference import truth
 from tuner.describe import describe
 from tuner.problem import Problem
 from tuner.search import Pool
+from tuner.truth import truth
 from tuner.workloads import resolve
 
 CHIPS = ("ascend-910b1", "mlu370-s4", "a100-sxm-40gb")

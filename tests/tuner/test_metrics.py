@@ -8,7 +8,7 @@ import pytest
 from traces import End, Header
 from tuner.bench.history import History
 from tuner.bench.metrics import Judged, nodes, of_run, over_seeds, space
-from tuner.bench.reference import Truth
+from tuner.truth import Truth
 
 HEADER = Header(
     version="0", run="r", chip="c", chip_hash="h", workload="w", workload_hash="wh", arm="a",
@@ -39,7 +39,9 @@ def run(true_us: list[float], measured: list[bool], *, rejects: list[bool] | Non
         nodes_after=4,
         notes=(),
     )  # fmt: skip
-    return Judged(history, Truth(np.array(true_us), np.array(rejects or [False] * n)))
+    return Judged(
+        history, Truth(np.array(true_us), np.array(rejects or [False] * n), np.zeros(n, np.int64))
+    )
 
 
 def test_convergence_is_when_the_incumbent_first_reaches_the_target() -> None:

@@ -92,8 +92,8 @@ def test_evolution_finds_the_optimum_of_a_large_space_sooner_than_random() -> No
     choices = [Choice("ij"[d], 5 * d, t, tile=True) for d, t in enumerate(tiles)]
     big = (SketchSpace((*choices, Choice("v", 10, np.arange(4).reshape(-1, 1), tile=False))),)
     best = {}
-    for name, kind in STRATEGIES.items():
-        strategy, found = kind(big, seed=5), []
+    for name in ("evolutionary", "random"):
+        strategy, found = STRATEGIES[name](big, seed=5), []
         for step in range(8):
             pool, order = strategy.propose(32, cost if step else None)
             true = cost(pool)

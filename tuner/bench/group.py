@@ -18,10 +18,11 @@ from tuner.bench import metrics
 from tuner.bench.cost import pruning_cost
 from tuner.bench.history import History, load
 from tuner.bench.plan import CONTROL, Group, Plan
-from tuner.bench.reference import BoolColumn, Reference, build, kept_by_rules, node_validity, truth
+from tuner.bench.reference import Reference, build, kept_by_rules, node_validity
 from tuner.problem import Problem
 from tuner.runs import RunSpec, Shared, execute, run_name, task_stage
 from tuner.search import Pool
+from tuner.truth import BoolColumn, Truth, truth
 from tuner.workloads import resolve
 
 # run, measured, pruned, failed, best_us, finished
@@ -203,10 +204,9 @@ def _pool(problem: Problem, history: History) -> Pool:
     return Pool(tuple(matrices))
 
 
-def truth_in_order(problem: Problem, history: History, pool: Pool) -> Any:
+def truth_in_order(problem: Problem, history: History, pool: Pool) -> Truth:
     """The truth of a history's trials in the order of its log."""
     by_sketch = truth(problem, pool)
     order = np.argsort(history.sketch, kind="stable")
-    latency, rejects = np.empty(len(order)), np.empty(len(order), dtype=bool)
-    latency[order], rejects[order] = by_sketch.latency_us, by_sketch.rejects
-    return type(by_sketch)(latency, rejects)
+    place = np.argsort(order)
+    return Truth(by_sketch.latency_us[place], by_sketch.rejects[place], by_sketch.failure[place])

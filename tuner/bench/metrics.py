@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tuner.bench.history import History
 from tuner.bench.model_quality import model_quality
-from tuner.bench.reference import BoolColumn, FloatColumn, Truth
+from tuner.truth import BoolColumn, FloatColumn, Truth
 
 NEAR = 0.05  # a candidate this close to the optimum is one that pruning must not lose
 CONVERGED = 0.01  # an incumbent this close to the optimum, or to the control's best, has converged

@@ -1,4 +1,4 @@
-"""Simulated truth of candidates, and the reference that regret is computed against."""
+"""The reference that regret is computed against."""
 
 from __future__ import annotations
 
@@ -6,59 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hwsim.backends import simulate
-from hwsim.chip import Chip
-from hwsim.outcome import latencies_us
 from hwsim.table import KernelTable
-from pruner.rules.tvm_verifier import TvmVerifier
 from pruner.task_stage import TaskResult
 from pruner.trial import TrialStage
 from tuner.problem import Problem
 from tuner.runs import search_spaces, strategy
 from tuner.search import Evolutionary, Pool, Strategy
-
-FloatColumn = NDArray[np.float64]
-BoolColumn = NDArray[np.bool_]
+from tuner.truth import BoolColumn, FloatColumn, truth, truth_of
 
 SAMPLE, SAMPLE_BY_REPLAY = 8192, 512  # random candidates of the reference
 CLIMBS = 12  # rounds of the search that climbs with the simulator as its cost model
 CLIMB_STEP = 128
 COMPLETIONS = 32  # sampled for each node to find out whether it is valid
-
-
-@dataclass(frozen=True)
-class Truth:
-    """Noise-free latency ``(n,)``, ``inf`` for failures, for what TVM's verifier ``rejects`` and
-    for what cannot be read.
-    """
-
-    latency_us: FloatColumn
-    rejects: BoolColumn
-
-
-def truth(problem: Problem, pool: Pool) -> Truth:
-    """Simulate every candidate of a pool from its kernel table; nothing is replayed."""
-    return _truth(problem, *problem.read(pool))
-
-
-def _truth(problem: Problem, table: KernelTable, readable: BoolColumn) -> Truth:
-    n = len(readable)
-    latency, rejects = np.full(n, np.inf), np.zeros(n, dtype=bool)
-    if len(table):
-        latency[readable] = latencies_us(table, simulate(table, problem.chip))
-        rejects[readable] = verifier_rejects(table, problem.chip)
-    return Truth(np.where(rejects, np.inf, latency), rejects)
-
-
-def verifier_rejects(table: KernelTable, chip: Chip) -> BoolColumn:
-    """``(n_candidates,)``: what TVM's own verifier would drop after the replay."""
-    rule = TvmVerifier("all")
-    if chip.backend not in rule.backends:
-        return np.zeros(table.n_candidates, dtype=bool)
-    keep = rule.check(table, chip).keep
-    return ~table.per_candidate(keep, np.logical_and).astype(bool)
 
 
 @dataclass(frozen=True)
@@ -93,7 +53,7 @@ def build(problem: Problem, met: Sequence[Pool], seed: int) -> Reference:
         pools.append(pool)
     joined = Pool(tuple(np.unique(m, axis=0) for m in Pool.concat(pools).matrices))
     table, readable = problem.read(joined)
-    return Reference(joined, _truth(problem, table, readable).latency_us, table, readable)
+    return Reference(joined, truth_of(problem, table, readable).latency_us, table, readable)
 
 
 def _observe(search: Strategy, pool: Pool, latency_us: FloatColumn) -> None:

@@ -7,7 +7,19 @@ from typing import Any
 
 import typer
 
-from tuner.cli import bench, chips, compare, doctor, explain, fidelity, gate, rules, simulate, tune
+from tuner.cli import (
+    bench,
+    chips,
+    compare,
+    doctor,
+    explain,
+    fidelity,
+    gate,
+    oracle,
+    rules,
+    simulate,
+    tune,
+)
 from tuner.cli.errors import INTERRUPTED, USAGE, user_errors
 from tuner.cli.options import printable
 
@@ -17,7 +29,19 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-for module in (bench, tune, explain, simulate, compare, gate, fidelity, chips, rules, doctor):
+for module in (
+    bench,
+    tune,
+    explain,
+    simulate,
+    oracle,
+    compare,
+    gate,
+    fidelity,
+    chips,
+    rules,
+    doctor,
+):
     module.register(app)
 
 # ClickException of the click that typer uses: its own since typer 0.26, the distribution before.

@@ -18,6 +18,8 @@ _CLASSES = (
     ("tuner.bench.folder", "FolderError"),
     ("tuner.bench.pool", "WorkerError"),
     ("tuner.bench.saved", "ResultsError"),
+    ("tuner.oracle.recipes", "OracleError"),
+    ("tuner.search.strategy", "SearchError"),
     ("tuner.spaces", "SpaceError"),
     ("tuner.workloads.workload", "WorkloadError"),
 )

@@ -1,13 +1,15 @@
 """Search strategies: one interface, one file each."""
 
 from tuner.search.evolutionary import Evolutionary
+from tuner.search.exhaustive import Exhaustive
+from tuner.search.grid import Grid
+from tuner.search.numbering import Numbering, Ranks
 from tuner.search.random import RandomSearch
 from tuner.search.space import Choice, Pool, SketchSpace
-from tuner.search.strategy import SCREENED, SCREENED_BY_REPLAY, Score, Strategy
+from tuner.search.strategy import SCREENED, SCREENED_BY_REPLAY, Score, SearchError, Strategy
 
-STRATEGIES: dict[str, type[Evolutionary] | type[RandomSearch]] = {
-    s.name: s for s in (Evolutionary, RandomSearch)
-}
+Kind = type[Evolutionary] | type[RandomSearch] | type[Grid] | type[Exhaustive]
+STRATEGIES: dict[str, Kind] = {s.name: s for s in (Evolutionary, RandomSearch, Grid, Exhaustive)}
 
 __all__ = [
     "SCREENED",
@@ -15,9 +17,14 @@ __all__ = [
     "STRATEGIES",
     "Choice",
     "Evolutionary",
+    "Exhaustive",
+    "Grid",
+    "Numbering",
     "Pool",
     "RandomSearch",
+    "Ranks",
     "Score",
+    "SearchError",
     "SketchSpace",
     "Strategy",
 ]

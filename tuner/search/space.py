@@ -36,7 +36,15 @@ class Choice:
 
     def holds(self, rows: IntMatrix) -> NDArray[np.bool_]:
         """Which of ``rows`` ``(n, width)`` are among the options."""
-        return _rows_in(rows, self.options)
+        return self.index(rows) >= 0
+
+    def index(self, rows: IntMatrix) -> NDArray[np.int64]:
+        """``(n,)``: which option each of ``rows`` ``(n, width)`` is, -1 for none."""
+        keys, wanted = _keys(self.options), _keys(rows)
+        order = np.argsort(keys)
+        place = np.searchsorted(keys, wanted, sorter=order)
+        found = order[np.minimum(place, len(keys) - 1)]
+        return np.where(keys[found] == wanted, found, -1)
 
     def neighbours(self, rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
         """A neighbouring allowed option for each of ``rows`` ``(n, width)``; a random one where the
@@ -77,13 +85,24 @@ class SketchSpace:
 
     def enumerate(self) -> IntMatrix:
         """All decision vectors, ``(size, width)``; for small spaces."""
-        out = np.empty((self.size, self.width), dtype=np.int64)
-        repeat = self.size
-        for c in self.choices:
-            repeat //= len(c.options)
-            index = np.arange(self.size) // repeat % len(c.options)
+        return self.unrank(np.arange(self.size))
+
+    def unrank(self, ranks: NDArray[np.int64]) -> IntMatrix:
+        """Decision vectors number ``ranks`` of ``0 .. size - 1``, the last decision fastest."""
+        out = np.empty((len(ranks), self.width), dtype=np.int64)
+        for c in reversed(self.choices):
+            ranks, index = np.divmod(ranks, len(c.options))
             out[:, c.start : c.stop] = c.options[index]
         return out
+
+    def rank(self, rows: IntMatrix) -> NDArray[np.int64]:
+        """``(n,)`` numbers of decision vectors ``(n, width)``, -1 for those outside the space."""
+        out, inside = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=bool)
+        for c in self.choices:
+            index = c.index(rows[:, c.start : c.stop])
+            inside &= index >= 0
+            out = out * len(c.options) + index
+        return np.where(inside, out, -1)
 
     def mutate(self, rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
         """Each row with one decision replaced by a neighbour (a second one half of the time)."""
@@ -174,9 +193,7 @@ def _random_prime(values: NDArray[np.int64], rng: np.random.Generator) -> NDArra
     return out
 
 
-def _rows_in(rows: IntMatrix, options: IntMatrix) -> NDArray[np.bool_]:
+def _keys(rows: IntMatrix) -> NDArray[np.void]:
+    """Each row as one value that can be sorted and compared."""
     kind = np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))
-    return np.isin(
-        np.ascontiguousarray(rows).view(kind).ravel(),
-        np.ascontiguousarray(options).view(kind).ravel(),
-    )
+    return np.ascontiguousarray(rows).view(kind).ravel()

@@ -18,6 +18,10 @@ ENUMERABLE = 20_000  # spaces up to this size are enumerated when sampling finds
 Score = Callable[[Pool], NDArray[np.float64]]
 
 
+class SearchError(ValueError):
+    """A strategy that a space is not fit for; the message is one line for the user."""
+
+
 class Strategy(Protocol):
     """Proposes batches of candidates that it never proposed before, unless they were released.
 
