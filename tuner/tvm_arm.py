@@ -60,7 +60,7 @@ class TvmSearch:
         if self.stopped():
             return self.journal.tally
         try:
-            with _numpy_seeded(self.seed):
+            with numpy_seeded(self.seed):
                 self._tune()
         except _Stopped:
             self.journal.log.flush()
@@ -161,7 +161,7 @@ def _state(seed: int) -> int:
 
 
 @contextmanager
-def _numpy_seeded(seed: int) -> Iterator[None]:
+def numpy_seeded(seed: int) -> Iterator[None]:
     """XGBModel draws its predictions from numpy's global state until it has 100 samples."""
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed % 2**32)  # noqa: NPY002

@@ -36,7 +36,7 @@ def workload_of(spec: str, function: Any, tags: tuple[str, ...] = ("source",)) -
     Raises
     ------
     WorkloadError
-        It has no buffers, or shapes that are no positive constants.
+        It has no buffers, shapes that are no positive constants, or loops that nothing enters.
     """
     body = function.with_attr("global_symbol", "main")
     flops, dtype = _describe(spec.rpartition(":")[2], body)
@@ -128,4 +128,21 @@ def _describe(name: str, body: Any) -> tuple[float, str]:
             raise WorkloadError(f"buffer {buffer.name!r} has a symbolic shape, expected constants")
         if any(int(extent) <= 0 for extent in buffer.shape):
             raise WorkloadError(f"buffer {buffer.name!r} has an extent that is not positive")
+    for loop in _loops(body):
+        if isinstance(loop.extent, IntImm) and int(loop.extent) <= 0:
+            raise WorkloadError(f"loop {loop.loop_var.name!r} has extent 0: nothing to schedule")
     return float(estimate_tir_flops(IRModule({"main": body}))), str(buffers[0].dtype)
+
+
+def _loops(body: Any) -> list[Any]:
+    import tvm_ffi
+    from tvm.tirx import For
+
+    found: list[Any] = []
+
+    def seen(loop: Any) -> Any:
+        found.append(loop)
+        return loop
+
+    tvm_ffi.structural_map(body.body, (For, seen))
+    return found
