@@ -46,7 +46,7 @@ def build(problem: Problem, met: Sequence[Pool], seed: int) -> Reference:
     for pool in pools:
         _observe(search, pool, truth(problem, pool).latency_us)
     for _ in range(CLIMBS):
-        pool, _ = search.propose(CLIMB_STEP, lambda p: truth(problem, p).latency_us)
+        pool, _ = search.propose(CLIMB_STEP, lambda p: np.log(truth(problem, p).latency_us))
         if not len(pool):
             break
         _observe(search, pool, truth(problem, pool).latency_us)

@@ -3,13 +3,16 @@
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.exhaustive import Exhaustive
 from tuner.search.grid import Grid
+from tuner.search.mcts import Mcts
 from tuner.search.numbering import Numbering, Ranks
 from tuner.search.random import RandomSearch
 from tuner.search.space import Choice, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, SCREENED_BY_REPLAY, Score, SearchError, Strategy
 
-Kind = type[Evolutionary] | type[RandomSearch] | type[Grid] | type[Exhaustive]
-STRATEGIES: dict[str, Kind] = {s.name: s for s in (Evolutionary, RandomSearch, Grid, Exhaustive)}
+Kind = type[Evolutionary] | type[Mcts] | type[RandomSearch] | type[Grid] | type[Exhaustive]
+STRATEGIES: dict[str, Kind] = {
+    s.name: s for s in (Evolutionary, Mcts, RandomSearch, Grid, Exhaustive)
+}
 
 __all__ = [
     "SCREENED",
@@ -19,6 +22,7 @@ __all__ = [
     "Evolutionary",
     "Exhaustive",
     "Grid",
+    "Mcts",
     "Numbering",
     "Pool",
     "RandomSearch",

@@ -25,7 +25,7 @@ class SearchError(ValueError):
 class Strategy(Protocol):
     """Proposes batches of candidates that it never proposed before, unless they were released.
 
-    ``score`` predicts each candidate's latency (lower is better), ``None`` while nothing was
+    ``score`` predicts the logarithm of each candidate's latency in us, ``None`` while nothing was
     measured.  The order of what is proposed is the order of preference.
     """
 

@@ -1,0 +1,145 @@
+"""Monte Carlo tree search with UCB over the decision tree, the cost model as its rollouts.
+
+Each batch grows the tree anew from all results so far (a node's measured rewards come back at
+once), so that what an earlier model believed does not linger.  A simulation walks down by UCB1,
+with progressive widening of the children that it considers, as far as something is known, and
+completes the candidate at random a few times; the best prediction is its reward.  Simulations run
+in groups, and a walk counts as a visit without reward until its group is scored (virtual loss).
+What the model likes best of all that the simulations came across is proposed.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf, isfinite, log, sqrt
+
+import numpy as np
+
+from tuner.search.scored import Order, Scored, Scores, distinct_first, join, origins_of, scored
+from tuner.search.space import IntMatrix, Pool, SketchSpace
+from tuner.search.strategy import SCREENED, Score, Seen
+from tuner.search.tree import Node, SortedSpace
+
+GROUP = 64  # simulations that are scored together
+ROLLOUTS = 8  # completions of a simulation
+EXPLORATION = 0.3
+WIDENING = 2.0  # a node considers WIDENING * sqrt(visits) of its children
+BEST_SHARE = 0.5  # weight of the best reward below a node; the rest is the mean
+SPAN = 1.4  # of log latency: what is four times slower than the best has reward 0
+RANDOM_EVERY = 10  # one purely random candidate in so many; keeps the model honest
+
+Path = list[Node]
+
+
+class Mcts:
+    """See the module; deterministic for a seed and a deterministic ``score``."""
+
+    name = "mcts"
+
+    def __init__(
+        self, spaces: tuple[SketchSpace, ...], seed: int, screened: int = SCREENED
+    ) -> None:
+        self._groups = max(1, screened // (GROUP * ROLLOUTS))
+        self._rng = np.random.default_rng(seed)
+        self._seen = Seen(spaces, self._rng)
+        self._sorted = [SortedSpace(s) for s in spaces]
+        self._indices: list[list[list[int]]] = [[] for _ in spaces]
+        self._log_us: list[list[float]] = [[] for _ in spaces]
+        self._best = inf
+
+    def propose(self, n: int, score: Score | None) -> tuple[Pool, Order]:
+        """``n`` new candidates, the most promising first; all random while ``score`` is None."""
+        if score is None:
+            pool = self._seen.random(n)
+            return pool, self._rng.permutation(len(pool))
+        found = self._simulate(score).best(n - n // RANDOM_EVERY)
+        self._seen.claim(found.pool)
+        explored = self._seen.random(n - len(found.pool))
+        origin = origins_of(found.pool, explored)
+        merged = Pool.concat([found.pool, explored])
+        first = np.flatnonzero(origin == 0)[distinct_first(found.scores)]
+        return merged, self._interleave(first, np.flatnonzero(origin == 1))
+
+    def release(self, pool: Pool) -> None:
+        """Take back what nobody looked at."""
+        self._seen.release(pool)
+
+    def observe(self, sketch: int, row: IntMatrix, latency_us: float) -> None:
+        """Keep the result; it counts in every node above the candidate."""
+        self._indices[sketch].append(self._sorted[sketch].indices(row))
+        self._log_us[sketch].append(log(latency_us) if latency_us < inf else inf)
+
+    def _interleave(self, first: Order, random: Order) -> Order:
+        """Flat indices: the promising ones, now and then a random one."""
+        other = self._rng.permutation(random)
+        places = [np.arange(len(first)), (np.arange(len(other)) + 1) * (RANDOM_EVERY - 1) - 0.5]
+        return np.concatenate([first, other])[np.argsort(np.concatenate(places))]
+
+    def _simulate(self, score: Score) -> Scored:
+        """New candidates that the simulations came across, each once."""
+        self._best = min((min(s, default=inf) for s in self._log_us), default=inf)
+        roots = [self._root(s) for s in range(len(self._sorted))]
+        met = [Scored(self._seen.empty(), np.empty(0))]
+        for _ in range(self._groups):
+            walks = sorted((self._walk(roots) for _ in range(GROUP)), key=lambda w: w[-1].sketch)
+            met.append(self._score(walks, score))
+        return join(met).unique()
+
+    def _root(self, sketch: int) -> Node:
+        space, log_us = self._sorted[sketch], np.array(self._log_us[sketch])
+        seen = np.array(self._indices[sketch], dtype=np.int64)
+        seen = seen.reshape(len(log_us), len(space.options))
+        first = len(space.options[0]) if space.options else 0
+        return Node(space, sketch, (), 0, first, seen, self._reward(log_us))
+
+    def _reward(self, log_us: Scores) -> Scores:
+        """1 for the best measured, above for what is predicted better, 0 for failures."""
+        if not isfinite(self._best):
+            return np.zeros(len(log_us))
+        return np.asarray(np.maximum(1 - (log_us - self._best) / SPAN, 0.0))
+
+    def _walk(self, roots: list[Node]) -> Path:
+        """From a sketch down to a node of which nothing is known; the visits are counted."""
+        node = _ucb(roots)
+        walk = [node]
+        while node.visits and not node.leaf:
+            node = _ucb(node.expand(self._rng)[: ceil(WIDENING * sqrt(node.visits))])
+            walk.append(node)
+        for node in walk:
+            node.visits += 1
+        return walk
+
+    def _score(self, walks: list[Path], score: Score) -> Scored:
+        """Complete each walk at random, and give its nodes the best reward; what is new of it."""
+        parts: list[list[IntMatrix]] = [[] for _ in self._sorted]
+        for walk in walks:
+            parts[walk[-1].sketch].append(walk[-1].completions(ROLLOUTS, self._rng))
+        empty = self._seen.empty().matrices
+        pool = Pool(
+            tuple(
+                space.rows(np.concatenate(p)) if p else none
+                for space, p, none in zip(self._sorted, parts, empty, strict=True)
+            )
+        )
+        new = self._seen.are_new(pool)
+        fresh = scored(pool.take(new), score)
+        reward = np.zeros(len(pool))
+        reward[new] = self._reward(fresh.scores)
+        for walk, r in zip(walks, reward.reshape(-1, ROLLOUTS).max(axis=1).tolist(), strict=True):
+            for node in walk:
+                node.total += r
+                node.best = max(node.best, r)
+        return fresh
+
+
+def _ucb(nodes: list[Node]) -> Node:
+    """The first node without a visit, else that of the highest upper confidence bound."""
+    chosen, highest = nodes[0], -inf
+    spread = log(1 + sum(node.visits for node in nodes))
+    for node in nodes:
+        if not node.visits:
+            return node
+        mean = node.total / node.visits
+        bound = mean + BEST_SHARE * (node.best - mean) + EXPLORATION * sqrt(spread / node.visits)
+        if bound > highest:
+            chosen, highest = node, bound
+    return chosen
