@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import lightgbm as lgb
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
@@ -46,6 +48,8 @@ class ForestOptions:
 
 def train(x: Rows, y: Floats, options: ForestOptions) -> lgb.Booster:
     """Trees that predict ``y`` ``(n,)`` from ``x`` ``(n, 38)``."""
+    import lightgbm as lgb  # brings sklearn and pandas: seconds that only a gate has to spend
+
     data = lgb.Dataset(x, y, params=options.parameters(), free_raw_data=True)
     return lgb.train(options.parameters(), data, num_boost_round=options.trees)
 

@@ -15,8 +15,8 @@ times ``ALLOWANCE``.  A candidate as good as the best is then pruned in one case
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-import lightgbm as lgb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -24,6 +24,9 @@ from pruner.calibration import Platt, Reliability, fit_platt, reliability
 from pruner.drift import Drift
 from pruner.features import log_least_us
 from pruner.forest import ForestOptions, out_of_fold, predict, train
+
+if TYPE_CHECKING:
+    import lightgbm as lgb
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from pruner.rule import Rule
 from pruner.rules.tvm_verifier import LIMITS, TvmVerifier
@@ -18,8 +17,9 @@ from traces import Header, LogError, Trial
 from tuner.arms import ARMS
 from tuner.bench.plan import Plan
 from tuner.logged import Logged, LoggedRun, logged, logged_run
-from tuner.runs import rules_hash, task_stage, value_name
+from tuner.runs import rules_hash, task_stage
 from tuner.truth import truth
+from tuner.written import value_name
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def explain(log: Path, wanted: str, chip_file: str | None = None) -> Explained:
     return Explained(
         trial=found.trial,
         explanation=_with_log(_chain(found, rules), found.trial),
-        decisions=_named(found),
+        decisions=found.named,
         latency_us=float(truth(found.problem, found.pool).latency_us[0]),
     )
 
@@ -78,16 +78,6 @@ def explain_value(
     result = results[sketch]
     found = _decision(log, sketch, result.task.decisions, decision)
     return result.explain(decision, _value(log, found, value))
-
-
-def _named(found: Logged) -> dict[str, str]:
-    """Tiles as ``4x1x8``, categoricals as what they stand for (the log has the index of it)."""
-    row = np.array(found.trial.decisions, dtype=np.int64)
-    out = {}
-    for d in found.problem.sketches[found.trial.sketch].decisions:
-        value = row[d.start : d.stop]
-        out[d.name] = str(d.candidates[value[0]]) if d.kind == "categorical" else value_name(value)
-    return out
 
 
 def _rules(log: Path, header: Header, plan: Plan | None) -> Rules:

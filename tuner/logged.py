@@ -16,6 +16,7 @@ from tuner.bench.plan import Plan
 from tuner.problem import Problem
 from tuner.search import Pool
 from tuner.workloads import Workload, WorkloadError, resolve
+from tuner.written import named
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ class Logged:
     def pool(self) -> Pool:
         """The candidate alone."""
         return self.run.pool(self.trial)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The candidate's decisions as they are written on the command line."""
+        sketch = self.problem.sketches[self.trial.sketch]
+        return named(sketch, np.array(self.trial.decisions, dtype=np.int64))
 
     @property
     def decisions(self) -> dict[str, int]:

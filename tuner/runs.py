@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ from tuner.search import (
     Strategy,
 )
 from tuner.tvm_arm import TvmSearch
+from tuner.written import value_name
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,6 @@ def rules_hash(rules: Rules) -> str:
     return hashlib.sha256("\n".join(rules.specs).encode()).hexdigest()[:16]
 
 
-def value_name(value: NDArray[np.int64]) -> str:
-    """A decision's value as logs and command line have it: ``4x1x8``, or ``2``."""
-    return "x".join(str(part) for part in value)
-
-
 def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
     """The log's first line."""
     return Header(
@@ -105,7 +102,16 @@ def task_stage(problem: Problem, rules: Rules) -> list[TaskResult]:
     return [stage.run(describe(sketch)) for sketch in problem.sketches]
 
 
-def search_spaces(problem: Problem, kept: list[TaskResult] | None) -> tuple[SketchSpace, ...]:
+class Reduced(Protocol):
+    """What a task stage left of a sketch: a mask ``(v,)`` over the options of each decision."""
+
+    @property
+    def allowed(self) -> Mapping[str, NDArray[np.bool_]]:
+        """The masks by decision."""
+        ...
+
+
+def search_spaces(problem: Problem, kept: Sequence[Reduced] | None) -> tuple[SketchSpace, ...]:
     """The options that a strategy samples from, one space a sketch."""
     spaces = []
     for i, sketch in enumerate(problem.sketches):
@@ -119,7 +125,7 @@ def search_spaces(problem: Problem, kept: list[TaskResult] | None) -> tuple[Sket
     return tuple(spaces)
 
 
-def strategy(problem: Problem, name: str, kept: list[TaskResult] | None, seed: int) -> Strategy:
+def strategy(problem: Problem, name: str, kept: Sequence[Reduced] | None, seed: int) -> Strategy:
     """A new strategy over what the task stage kept; None: over everything."""
     screened = SCREENED if problem.cheap else SCREENED_BY_REPLAY
     return STRATEGIES[name](search_spaces(problem, kept), seed, screened)

@@ -16,7 +16,9 @@ from hwsim.table import KernelTable
 from traces import LogError
 from tuner import spaces, tir
 from tuner.logged import logged
+from tuner.problem import Problem
 from tuner.workloads import Workload, resolve
+from tuner.written import WrittenError, read_candidate
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,26 @@ def of_run(log: Path, candidate: str | None, chip_file: str | None) -> Scheduled
     title = f"{problem.workload.name}, candidate {found.trial.candidate}"
     table = _table(log, lowered.schedule, problem.workload, problem.chip)
     return Scheduled(title, problem.chip, table, found.decisions)
+
+
+def of_decisions(workload: str, chip: str, text: str) -> Scheduled:
+    """A candidate of a workload's design space by its decisions, ``SKETCH:NAME=VALUE,...``.
+
+    Raises
+    ------
+    WrittenError
+        The text is no candidate of the space, or TVM refuses it.
+    """
+    problem = Problem.of(resolve(workload), load_chip(chip))
+    sketch, row = read_candidate(problem.sketches, text)
+    lowered = problem.lower(sketch, row)
+    if lowered.rejection is not None:
+        raise WrittenError(f"TVM refuses the candidate: {lowered.rejection.reason}")
+    of = problem.sketches[sketch]
+    table = _table(Path(text), lowered.schedule, problem.workload, problem.chip)
+    decisions = dict(zip(of.names, map(int, row), strict=True))
+    title = f"{problem.workload.name}, candidate {of.hash(row)}"
+    return Scheduled(title, problem.chip, table, decisions)
 
 
 def of_trace(path: Path, workload: str | None, chip: str | None) -> Scheduled:

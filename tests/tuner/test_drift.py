@@ -143,8 +143,11 @@ BAD = [
     ('{"header": {"schema": 1}}', "missing required field `cells`"),
     ('{"header": {"schema": 9}, "cells": []}', "schema 9, this version reads 1"),
     ('{"header": {"schema": 1}, "cells": [3]}', "got `int` - at `$.cells[0]`"),
-    ('{"header": {"schema": 1}, "cells": [{"chip": 3}]}', "`$.cells[0].chip`"),
-    ('{"header": {"schema": 1}, "cells": [{"chip": "c"}]}', "`workload` - at `$.cells[0]`"),
+    ('{"header": {"schema": 1}, "cells": [{"chip": 3}]}', "$.cells[0]: Expected `str`"),
+    (
+        '{"header": {"schema": 1}, "cells": [{"chip": "c"}]}',
+        "$.cells[0]: Object missing",
+    ),
 ]
 
 

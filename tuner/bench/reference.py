@@ -11,7 +11,7 @@ from hwsim.table import KernelTable
 from pruner.task_stage import TaskResult
 from pruner.trial import TrialStage
 from tuner.problem import Problem
-from tuner.runs import search_spaces, strategy
+from tuner.runs import Reduced, search_spaces, strategy
 from tuner.search import Evolutionary, Pool, Strategy
 from tuner.truth import BoolColumn, FloatColumn, truth, truth_of
 
@@ -67,7 +67,7 @@ def kept_by_rules(
     """Which reference candidates survive the task stage and the rules (the gate left aside)."""
     keep = np.ones(len(reference.pool), dtype=bool)
     if kept is not None:
-        keep &= _survive_task(problem, reference.pool, kept)
+        keep &= survive_task(problem, reference.pool, kept)
     if stage is not None:
         names = [str(i) for i in range(reference.table.n_candidates)]
         judgement = stage.judge(reference.table, names, rescue=False)
@@ -75,7 +75,8 @@ def kept_by_rules(
     return keep
 
 
-def _survive_task(problem: Problem, pool: Pool, kept: list[TaskResult]) -> BoolColumn:
+def survive_task(problem: Problem, pool: Pool, kept: Sequence[Reduced]) -> BoolColumn:
+    """``(n,)``: which candidates of a pool have none but values that are left."""
     spaces = search_spaces(problem, kept)
     parts = []
     for space, matrix in zip(spaces, pool.matrices, strict=True):

@@ -85,6 +85,5 @@ def _key(file: Path, index: int, cell: dict[str, Any]) -> Key:
     try:
         known = msgspec.convert(cell, _Cell)
     except msgspec.ValidationError as error:
-        where = str(error).replace("`$", f"`$.cells[{index}]")
-        raise ResultsError(f"{file}: no results.json of a benchmark ({where})") from None
+        raise ResultsError(f"{file}: $.cells[{index}]: {error}") from None
     return known.chip, known.workload, known.strategy, known.arm

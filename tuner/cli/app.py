@@ -9,6 +9,7 @@ import typer
 
 from tuner.cli import (
     bench,
+    check,
     chips,
     compare,
     doctor,
@@ -35,6 +36,7 @@ for module in (
     explain,
     simulate,
     oracle,
+    check,
     compare,
     gate,
     fidelity,

@@ -22,6 +22,7 @@ _CLASSES = (
     ("tuner.search.strategy", "SearchError"),
     ("tuner.spaces", "SpaceError"),
     ("tuner.workloads.workload", "WorkloadError"),
+    ("tuner.written", "WrittenError"),
 )
 
 

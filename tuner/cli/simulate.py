@@ -31,18 +31,32 @@ def simulate(
     run: Annotated[Path | None, typer.Option(help="a run's log: its best candidate")] = None,
     candidate: Annotated[str | None, typer.Option(help="hash or trial number in the log")] = None,
     trace: Annotated[Path | None, typer.Option(help="MetaSchedule trace, or best.json")] = None,
+    decisions: Annotated[
+        str | None, typer.Option(help="SKETCH:NAME=VALUE,... as `check` writes them")
+    ] = None,
     timeline: Annotated[Path | None, typer.Option(help="write a trace for Perfetto")] = None,
     fmt: FormatOption = Format.table,
 ) -> None:
     """Simulate one schedule by both models: latency, bottleneck, time, bytes, what would help.
 
-    The schedule is the best candidate of a run (--run), a trace (--trace), or tile parameters by
-    hand (--chip and --tiles; --kernel without --tiles lists them).
+    The schedule is the best candidate of a run (--run), a trace (--trace), decisions of a design
+    space (--chip, --workload and --decisions), or tile parameters by hand (--chip and --tiles;
+    --kernel without --tiles lists them).
     """
-    if sum(given is not None for given in (run, trace, tiles or kernel)) != 1:
-        raise UsageError("expected one of --run LOG, --trace FILE, or --chip with --tiles")
+    if sum(given is not None for given in (run, trace, decisions, tiles or kernel)) != 1:
+        raise UsageError(
+            "expected one of --run LOG, --trace FILE, --decisions TEXT, or --chip with --tiles"
+        )
     if candidate is not None and run is None:
         raise UsageError("--candidate: expected with --run LOG")
+    if decisions is not None:
+        if workload is None or chip is None:
+            raise UsageError("--decisions: expected with --chip and --workload")
+        from tuner.scheduled import of_decisions
+
+        found = of_decisions(workload, chip, decisions)
+        _report(found.title, found.table, found.chip, found.decisions, timeline, fmt)
+        return
     if run is not None or trace is not None:
         from tuner.scheduled import of_run, of_trace
 

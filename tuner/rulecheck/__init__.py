@@ -1,0 +1,1 @@
+"""Holding one rule against simulated truth before it ships."""
