@@ -48,6 +48,8 @@ _VALUES = (
     "value-capacity{scope=nram}",
     "value-capacity{scope=wram}",
     "value-capacity{scope=sram}",
+    "value-pipeline",
+    "value-completion",
 )
 
 RULE_SETS: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> version, printed rules

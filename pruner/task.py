@@ -10,9 +10,9 @@ goes has no valid completion.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -97,15 +97,23 @@ class Term:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A sum of terms that the chip limits, e.g. ``l0a_bytes`` in B or ``threads`` of a block."""
+    """A sum of terms that the chip limits, e.g. ``l0a_bytes`` in B or ``threads`` of a block.
+
+    A task may have several of one name: what a candidate needs is then the largest of them.
+    """
 
     name: str
     unit: str
     terms: tuple[Term, ...]
 
+    @cached_property
+    def decisions(self) -> frozenset[str]:
+        """The decisions that its terms have factors of."""
+        return frozenset(name for term in self.terms for name in term.parts)
+
     def involves(self, decision: str) -> bool:
         """Whether one of its terms has a factor of the decision."""
-        return any(decision in term.parts for term in self.terms)
+        return decision in self.decisions
 
 
 @dataclass(frozen=True)
@@ -175,7 +183,10 @@ class Space:
         """Start with every value allowed."""
         self.allowed = {d.name: np.ones(len(d.values), bool) for d in self.task.decisions}
         self._by_name: Mapping[str, Decision] = {d.name: d for d in self.task.decisions}
-        self._quantities: Mapping[str, Quantity] = {q.name: q for q in self.task.quantities}
+        self._quantities: dict[str, list[Quantity]] = {}
+        for quantity in self.task.quantities:
+            self._quantities.setdefault(quantity.name, []).append(quantity)
+        self._rest: dict[tuple[str, tuple[int, ...], Callable[..., float]], float] = {}
 
     def least(self, quantity: str, decision: Decision) -> FloatColumn | None:
         """``(v,)``: the least that the quantity can be for each value, over all completions.
@@ -188,27 +199,51 @@ class Space:
         """``(v,)``: the most that the quantity can be for each value; ``None`` as for least."""
         return self._bound(quantity, decision, np.max)
 
-    def _bound(
-        self, name: str, decision: Decision, best: Callable[[FloatColumn], float]
-    ) -> FloatColumn | None:
-        quantity = self._quantities.get(name)
-        if quantity is None or not quantity.involves(decision.name):
-            return None
-        total: FloatColumn = np.zeros(len(decision.values))
-        for term in quantity.terms:
-            parts = term.parts
-            rest = term.coefficient * math.prod(
-                float(best(self._product(other, p)[self.allowed[other]]))
-                for other, p in parts.items()
-                if other != decision.name
-            )
-            own = parts.get(decision.name)
-            total += rest * self._product(decision.name, own) if own else rest
-        return total
+    def quantities(self, name: str) -> Sequence[Quantity]:
+        """The task's quantities of a name."""
+        return self._quantities.get(name, ())
 
-    def _product(self, name: str, parts: tuple[int, ...]) -> FloatColumn:
+    def product(self, name: str, parts: tuple[int, ...]) -> FloatColumn:
+        """``(v,)``: the product of some parts of each value of a decision."""
         key = (name, parts)
         if key not in self._products:
             columns = self._by_name[name].values[:, parts]
             self._products[key] = columns.prod(axis=1).astype(np.float64)
         return self._products[key]
+
+    def remove(self, name: str, gone: BoolColumn) -> None:
+        """Take values of a decision away."""
+        self.allowed[name] = self.allowed[name] & ~gone
+        self._rest = {key: bound for key, bound in self._rest.items() if key[0] != name}
+
+    def _bound(
+        self, name: str, decision: Decision, best: Callable[[FloatColumn], float]
+    ) -> FloatColumn | None:
+        found = [
+            self._total(quantity, decision, best)
+            for quantity in self.quantities(name)
+            if quantity.involves(decision.name)
+        ]
+        return reduce(np.maximum, found) if found else None
+
+    def _total(
+        self, quantity: Quantity, decision: Decision, best: Callable[[FloatColumn], float]
+    ) -> FloatColumn:
+        total: FloatColumn = np.zeros(len(decision.values))
+        for term in quantity.terms:
+            rest = term.coefficient * math.prod(
+                self._extreme(other, parts, best)
+                for other, parts in term.parts.items()
+                if other != decision.name
+            )
+            own = term.parts.get(decision.name)
+            total += rest * self.product(decision.name, own) if own else rest
+        return total
+
+    def _extreme(
+        self, name: str, parts: tuple[int, ...], best: Callable[[FloatColumn], float]
+    ) -> float:
+        key = (name, parts, best)
+        if key not in self._rest:
+            self._rest[key] = float(best(self.product(name, parts)[self.allowed[name]]))
+        return self._rest[key]

@@ -119,15 +119,16 @@ class _Run:
         self.code = {d.name: np.full(len(d.values), -1, np.int64) for d in task.decisions}
         self.findings: dict[tuple[str, int], Finding] = {}
         self.remarks: dict[tuple[str, int], Remark] = {}
+        self._settled: dict[str, set[int]] = {d.name: set() for d in task.decisions}
         self.infeasible: str | None = None
+        self._joint = [i for i, rule in enumerate(stage.rules) if rule.joint]
 
     def result(self) -> TaskResult:
         changed = self._sweep(range(len(self.stage.rules)))
-        joint = [i for i, rule in enumerate(self.stage.rules) if rule.joint]
         for _ in range(_MAX_ROUNDS):
             if not changed:
                 break
-            changed = self._sweep(joint)
+            changed = self._sweep(self._joint)
         stage = self.stage
         return TaskResult(
             self.task,
@@ -152,6 +153,9 @@ class _Run:
 
     def _ask(self, index: int, decision: Decision) -> bool:
         """Ask one rule about one decision; True where values went."""
+        if index in self._settled[decision.name]:
+            return False
+        self._settled[decision.name].add(index)
         rule, spec = self.stage.rules[index], self.stage.specs[index]
         finding = guarded(
             spec,
@@ -166,9 +170,18 @@ class _Run:
         if gone.all() or not (allowed & finding.keep).any():
             gone = self._rescue(index, decision, finding, allowed)
         self.findings[decision.name, index] = finding
-        self.space.allowed[decision.name] = allowed & ~gone
+        if not gone.any():
+            return False
+        self._remove(index, decision, gone)
+        return True
+
+    def _remove(self, index: int, decision: Decision, gone: BoolColumn) -> None:
+        """Take values away; what the joint rules say of the other decisions is open again."""
+        self.space.remove(decision.name, gone)
         self.code[decision.name][gone] = index
-        return bool(gone.any())
+        for name, settled in self._settled.items():
+            if name != decision.name:
+                settled.difference_update(self._joint)
 
     def _rescue(
         self, index: int, decision: Decision, finding: Finding, allowed: BoolColumn

@@ -103,6 +103,8 @@ def random_task(backend: str, rng: np.random.Generator) -> Task:
     quantities = [Quantity(f"{scope}_bytes", "B", terms) for scope in scopes]
     threads = Term(32.0, (("i.tile", 1), ("k.threads", 0)))
     quantities.append(Quantity("threads", "threads", (threads,)))
+    steps = Term(1.0, (("i.tile", 0),))
+    quantities.append(Quantity("pipeline_extent", "steps", (steps,)))
     return Task("random", backend, decisions, tuple(quantities), matmul=True, thread_floor=64)
 
 

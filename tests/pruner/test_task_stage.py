@@ -89,18 +89,34 @@ def test_no_value_goes_that_a_valid_candidate_has(extent: int, scale: float, flo
         assert not (alive[name] & ~mask).any()
 
 
-def test_most_invalid_nodes_go() -> None:
-    """Of an uncoupled limit all invalid values are found; of two coupled ones nearly all."""
-    task = gemm(64, 16384.0)
+@pytest.mark.parametrize(("scale", "floor"), [(16384.0, 0), (8192.0, 64), (4096.0, 256)])
+def test_every_invalid_node_goes(scale: float, floor: int) -> None:
+    """A limit alone, and two that pull against each other: threads take tiles, tiles take room."""
+    task = gemm(64, scale, floor)
     alive, result = valid_values(task, GPU), run(task)
     invalid = sum((~mask).sum() for mask in alive.values())
-    cut = result.nodes_before - result.nodes_after
     assert invalid > 0
-    assert cut / invalid >= 0.9
+    assert result.nodes_before - result.nodes_after == invalid
+
+
+def test_a_pipeline_of_one_step_goes() -> None:
+    k = tile("k", 8, 2, ("serial", "serial"))
+    steps = Quantity("pipeline_extent", "steps", (Term(1.0, (("k.tile", 0),)),))
+    result = run(Task("t", "gpu_sm", (k,), (steps,)))
+    assert result.values("k.tile").tolist() == [[2, 4], [4, 2], [8, 1]]
+
+
+def test_of_quantities_with_one_name_the_largest_counts() -> None:
+    """Dynamic shared memory: max(A + B, C), as the arena is used twice."""
+    x, y = choice("x", "threads", [1, 2]), choice("y", "threads", [1, 2])
+    a = Quantity("shared_bytes", "B", (Term(100_000.0, (("x", 0),)),))
+    c = Quantity("shared_bytes", "B", (Term(100_000.0, (("y", 0),)),))
+    result = run(Task("t", "gpu_sm", (x, y), (a, c)))
+    assert result.values("x").tolist() == result.values("y").tolist() == [[1]]
 
 
 def test_one_loss_makes_another_value_impossible() -> None:
-    """At least 1024 threads and at most 8 in i: j alone has to make 128, so its small values go."""
+    """At least 1024 threads and at most 8 in i: j alone has to make 128, so its other values go."""
     i = Decision("i", "tile", np.array([[64, 1], [8, 8], [1, 64]]), ("serial", "thread"))
     j = Decision("j", "tile", np.array([[512, 1], [4, 128], [1, 512]]), ("serial", "thread"))
     threads = Quantity("threads", "threads", (Term(1.0, (("i", 1), ("j", 1))),))
@@ -110,7 +126,9 @@ def test_one_loss_makes_another_value_impossible() -> None:
     assert result.values("i").tolist() == [[8, 8]]
     assert result.values("j").tolist() == [[4, 128]]
     assert result.verdict("j", 0).rule == "value-threads{bound=least}"
-    assert result.verdict("j", 2).rule == "value-threads{bound=most}"
+    verdict = result.verdict("j", 2)  # 512 threads with 64 of i, which do not fit
+    assert verdict.rule == "value-completion"
+    assert verdict.reason.startswith("no completion with 1024 to 1024 threads")
 
 
 def test_verdicts_carry_numbers_basis_and_chain() -> None:

@@ -1,0 +1,96 @@
+"""What completions of a decision's value can be when two quantities have to suit at once.
+
+Every other decision is reduced to its *choices*: for each product of factors that the steering
+quantity sees, the least of every product that the limited quantity sees.  A handful of choices a
+decision are left of hundreds of values, and all their combinations are looked at.  Taking each
+product's least by itself can only make the answer smaller: it stays a lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from pruner.rule import BoolColumn, FloatColumn
+from pruner.task import Decision, Quantity, Space
+
+MOST = 65_536  # combinations; with more than that nothing is said
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """Values or combinations: the steering product ``(m,)``, each term's product ``(terms, m)``."""
+
+    steer: FloatColumn
+    terms: FloatColumn
+
+    def with_(self, other: _Choices) -> _Choices:
+        """Every choice of the one with every choice of the other."""
+        both = (self.terms[:, :, None] * other.terms[:, None, :]).reshape(len(self.terms), -1)
+        return _Choices(np.multiply.outer(self.steer, other.steer).ravel(), both).reduced()
+
+    def reduced(self) -> _Choices:
+        """One choice for each steering product, with the least of every term."""
+        order = np.argsort(self.steer, kind="stable")
+        steer = self.steer[order]
+        first = np.ones(len(steer), dtype=bool)
+        np.not_equal(steer[1:], steer[:-1], out=first[1:])
+        starts = np.flatnonzero(first)
+        return _Choices(steer[starts], np.minimum.reduceat(self.terms[:, order], starts, axis=1))
+
+
+def least_together(
+    space: Space, decision: Decision, limited: str, steering: str, bounds: tuple[float, float]
+) -> FloatColumn | None:
+    """``(v,)``: the least of ``limited`` over completions with ``steering`` within ``bounds``.
+
+    ``inf`` where no completion keeps to them.  ``None`` where the decision or the task has no part
+    in either, or where the combinations are too many.
+    """
+    steer = space.quantities(steering)
+    limits = space.quantities(limited)
+    if len(steer) != 1 or len(steer[0].terms) != 1 or not limits:
+        return None
+    if not any(q.involves(decision.name) for q in (*steer, *limits)):
+        return None
+    found = [_least(space, decision, q, steer[0], bounds) for q in limits]
+    said = [f for f in found if f is not None]
+    return reduce(np.maximum, said) if said else None
+
+
+def _least(
+    space: Space,
+    decision: Decision,
+    limited: Quantity,
+    steer: Quantity,
+    bounds: tuple[float, float],
+) -> FloatColumn | None:
+    own = _choices(space, decision.name, limited, steer)
+    others = (limited.decisions | steer.decisions) - {decision.name}
+    rest = [
+        _choices(space, name, limited, steer, space.allowed[name]).reduced()
+        for name in sorted(others)
+    ]
+    none = _Choices(np.ones(1), np.ones((len(limited.terms), 1)))
+    together = reduce(_Choices.with_, rest) if rest else none
+    if len(own.steer) * len(together.steer) > MOST:
+        return None
+    scale = np.array([term.coefficient for term in limited.terms])
+    need = (own.terms.T * scale) @ together.terms
+    steered = np.multiply.outer(steer.terms[0].coefficient * own.steer, together.steer)
+    suits = (steered >= bounds[0]) & (steered <= bounds[1])
+    return np.asarray(np.where(suits, need, np.inf).min(axis=1), dtype=np.float64)
+
+
+def _choices(
+    space: Space,
+    name: str,
+    limited: Quantity,
+    steer: Quantity,
+    allowed: BoolColumn | slice = slice(None),
+) -> _Choices:
+    products = [space.product(name, term.parts.get(name, ())) for term in limited.terms]
+    own = space.product(name, steer.terms[0].parts.get(name, ()))
+    return _Choices(own[allowed], np.array(products)[:, allowed])

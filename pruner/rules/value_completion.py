@@ -1,0 +1,53 @@
+"""Decision values of which no completion has threads enough and shared memory enough at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hwsim.chip import Chip
+from hwsim.gpu_sm.chip import GpuChip
+from pruner.completions import least_together
+from pruner.rule import Finding
+from pruner.scopes import capacity
+from pruner.task import Decision, Space
+from pruner.verdict import Stage
+
+
+@dataclass(frozen=True)
+class ValueCompletion:
+    """A value goes when every completion with an allowed number of threads overflows shared memory.
+
+    Each limit alone can be met, by completions that break the other one: threads that the floor
+    demands take tiles, and tiles take memory.
+    """
+
+    name: ClassVar[str] = "value-completion"
+    stage: ClassVar[Stage] = "task"
+    backends: ClassVar[tuple[str, ...]] = ("gpu_sm",)
+    hard: ClassVar[bool] = True
+    joint: ClassVar[bool] = True
+
+    def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
+        """Least shared memory among completions within the bounds of threads, against its size."""
+        assert isinstance(chip, GpuChip)
+        if not space.task.thread_floor:
+            return None
+        bounds = float(space.task.thread_floor), float(chip.max_threads_block)
+        need = least_together(space, decision, "shared_bytes", "threads", bounds)
+        if need is None:
+            return None
+        have, fields = capacity(chip, "shared")
+        return Finding(
+            keep=need <= have,
+            quantity="shared_bytes",
+            need=need,
+            have=np.full(len(need), have),
+            unit="B",
+            reason=f"no completion with {bounds[0]:.0f} to {bounds[1]:.0f} threads needs less than"
+            " {need} B of shared memory, there are {have} B",
+            benefit="every candidate with this value, none of which fits",
+            basis=(*fields, "max_threads_block"),
+        )
