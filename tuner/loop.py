@@ -13,6 +13,7 @@ from hwsim.table import KernelTable
 from pruner.judgement import Judgement
 from pruner.trial import TrialStage
 from pruner.verdict import Verdict
+from traces import Measurement
 from tuner.journal import Journal, Tally, broken
 from tuner.measure import Backend, Job, Recalled
 from tuner.models import CostModel
@@ -58,6 +59,7 @@ class Loop:
     def __post_init__(self) -> None:
         self._recalled = Recalled(self.backend, self.journal.log.known)
         self._empty, self._closed, self._ended = 0, 0, False
+        self.measured: list[Measurement] = []
 
     @property
     def tally(self) -> Tally:
@@ -73,10 +75,14 @@ class Loop:
         return self.tally
 
     def step(self) -> bool:
-        """One round; False where there is none left to make, or the run is stopped."""
+        """One round, whose measurements are then in :attr:`measured`; False where there is none
+        left to make, or the run is stopped.
+        """
+        self.measured = []
         if self._over():
             return False
         offers, shut = self._one_round()
+        self.measured = [o.measurement for o in offers if o.measurement is not None]
         self._empty = 0 if any(o.job for o in offers) else self._empty + 1
         self._closed = self._closed + 1 if shut else 0
         if not offers:

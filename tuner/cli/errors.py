@@ -20,6 +20,7 @@ _CLASSES = (
     ("tuner.bench.saved", "ResultsError"),
     ("tuner.oracle.recipes", "OracleError"),
     ("tuner.search.strategy", "SearchError"),
+    ("tuner.networks.network", "NetworkError"),
     ("tuner.spaces", "SpaceError"),
     ("tuner.workloads.workload", "WorkloadError"),
     ("tuner.written", "WrittenError"),

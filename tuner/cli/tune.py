@@ -40,7 +40,10 @@ def register(app: typer.Typer) -> None:
 
 def tune(
     chip: Annotated[str, typer.Option(help="name or TOML file")],
-    workload: Annotated[str, typer.Option(help="spec, catalogue name or .py file")],
+    workload: Annotated[str, typer.Option(help="spec, catalogue name or .py file")] = "",
+    network: Annotated[
+        str, typer.Option(help="resnet50, bert-base (with :DTYPE) or .onnx file, instead")
+    ] = "",
     arm: Annotated[str, typer.Option(help="pruning arm")] = "two-stage",
     strategy: Annotated[str, typer.Option(help="search strategy")] = "evolutionary",
     trials: TrialsOption = 200,
@@ -57,13 +60,15 @@ def tune(
     check: Annotated[bool, typer.Option(help="check the result's values on the CPU")] = True,
     fmt: FormatOption = Format.table,
 ) -> int:
-    """Tune one workload on one chip."""
+    """Tune one workload, or the tasks of a network together, on one chip."""
     from tuner.bench.plan import Plan
     from tuner.cli.bench import check_plan
 
+    if bool(workload) == bool(network):
+        raise UsageError("expected either --workload or --network")
     plan = Plan(
         chips=(chip,),
-        workloads=(workload,),
+        workloads=(workload,) if workload else (),
         arms=(arm,),
         strategies=(strategy,),
         seeds=1,
@@ -77,6 +82,10 @@ def tune(
         boards=boards,
         compile_workers=compile_workers,
     )
+    if network:
+        from tuner.cli.network import run_network
+
+        return run_network(network, plan, out, resume, fmt)
     check_plan(plan)
     return _run(plan, out, resume, check, fmt)
 
