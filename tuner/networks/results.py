@@ -64,12 +64,11 @@ def _row(out: Path, plan: NetworkPlan, run: TaskRun) -> dict[str, Any]:
         "tuned_us": _short(tally.best_us),
         "attainable_us": _short(attainable_us(workload, problem.chip)),
     }
-    ratios = _ratios(**found) if None not in found.values() else _ratios(0, 0, 0)
     return {
         "workload": workload.name,
         "weight": run.prepared.task.weight,
         **found,
-        **ratios,
+        **_ratios(**found),
         "default_side": default.side if default else None,
         "measured": tally.measured,
         "pruned": tally.pruned,
@@ -81,8 +80,10 @@ def _row(out: Path, plan: NetworkPlan, run: TaskRun) -> dict[str, Any]:
     }
 
 
-def _ratios(default_us: float, tuned_us: float, attainable_us: float) -> dict[str, float | None]:
-    if not tuned_us:
+def _ratios(
+    default_us: float | None, tuned_us: float | None, attainable_us: float | None
+) -> dict[str, float | None]:
+    if not default_us or not tuned_us or not attainable_us:
         return {"speedup": None, "attainable_share": None}
     return {
         "speedup": _short(default_us / tuned_us),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tvm.s_tir import Schedule
@@ -107,7 +108,7 @@ def tune_network(
         schedule(
             [Schedule(p.task.workload.prim_func()).mod for p in tasks],
             [p.task.weight for p in tasks],
-            [lambda run=run: turn(run) for run in runs],
+            [partial(turn, run) for run in runs],
             plan.trials,
             plan.seed,
         )
