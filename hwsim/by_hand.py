@@ -69,8 +69,11 @@ def table_by_hand(chip: Chip, kernel: str, given: Mapping[str, str]) -> KernelTa
 
 
 def kernels_of(backend: str) -> dict[str, Constructor]:
-    """The kernels that parameters describe on a backend, by name; the first is the default."""
-    return _KERNELS[backend]
+    """The kernels that parameters describe on a backend, by name; the first is the default.
+
+    None on a real chip, which is not simulated.
+    """
+    return _KERNELS.get(backend, {})
 
 
 def _constructor(backend: str, kernel: str) -> Constructor:

@@ -101,8 +101,10 @@ def _chip_of(raw: dict[str, Any]) -> Chip:
         raise ChipError(f"`$.backend` is {backend!r}, expected one of {', '.join(BACKENDS)}")
     facts: dict[str, Fact] = {}
     values = _split(raw, "$", facts)
-    struct: type[Chip] = import_module(f"hwsim.{backend}.chip").CHIP
-    chip: Chip = _convert(values, struct, "$")
+    module = import_module(f"hwsim.{backend}.chip")
+    if hasattr(module, "complete"):  # a real chip: what the file leaves to the machine
+        module.complete(values, facts)
+    chip: Chip = _convert(values, module.CHIP, "$")
     return msgspec.structs.replace(chip, provenance=facts)
 
 

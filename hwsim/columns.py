@@ -20,7 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-BACKENDS = ("ascend_cube", "mlu_sram", "gpu_sm")
+SIMULATED = ("ascend_cube", "mlu_sram", "gpu_sm")
+BACKENDS = (*SIMULATED, "cpu")
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,13 @@ GPU_STREAMS = {
     "c_local_global": "outputs, registers to global",
 }
 
+CPU_STREAMS = {
+    "a_memory_core": "A, memory to a core's caches, for one tile of the second level",
+    "b_memory_core": "B, memory to a core's caches, for one tile of the second level",
+    "x_memory_core": "other inputs, memory to a core's caches, for one tile of the second level",
+    "c_core_memory": "outputs, a core's caches to memory",
+}
+
 
 def _streams(streams: dict[str, str], offchip: tuple[str, ...]) -> tuple[Column, ...]:
     out: list[Column] = []
@@ -229,8 +237,23 @@ _GPU = (
         for i in (1, 2)
     ),
 )
+CPU_LEVELS = 4  # levels of tiles that are told apart, innermost first; the last one is everything
+_CPU = (
+    _f("acc_bytes", "B", "accumulators of the loops inside the innermost reduction loop"),
+    _c("body_copies", "copies", "of the main statement that explicit unrolling makes"),
+    _c("vector_stride", "elements", "widest step of an operand between two lanes (0: none)"),
+    *(
+        column
+        for level in range(CPU_LEVELS)
+        for column in (
+            _f(f"level{level}_bytes", "B", f"distinct bytes touched by one tile of level {level}"),
+            _f(f"level{level}_runs", "tiles", f"tiles of level {level} that the kernel makes"),
+        )
+    ),
+    *_streams(CPU_STREAMS, ("memory",)),
+)
 
-_OF_BACKEND = {"ascend_cube": _ASCEND, "mlu_sram": _MLU, "gpu_sm": _GPU}
+_OF_BACKEND = {"ascend_cube": _ASCEND, "mlu_sram": _MLU, "gpu_sm": _GPU, "cpu": _CPU}
 
 
 @cache

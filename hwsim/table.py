@@ -28,7 +28,7 @@ class KernelTable:
     Parameters
     ----------
     backend:
-        ``"ascend_cube"``, ``"mlu_sram"`` or ``"gpu_sm"``.
+        ``"ascend_cube"``, ``"mlu_sram"``, ``"gpu_sm"`` or ``"cpu"``.
     n:
         Number of rows.
     columns:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.chip import Chip
+from hwsim.cpu.chip import CpuChip
 from hwsim.gpu_sm.chip import MAX_REGISTERS_THREAD, GpuChip
 from hwsim.gpu_sm.occupancy import occupancy_of
 from hwsim.gpu_sm.rows import Rows
@@ -45,6 +46,8 @@ def levels_of(table: KernelTable, chip: Chip, traffic: Traffic) -> Levels:
         return _mlu(table, chip, traffic)
     if isinstance(chip, GpuChip):
         return _gpu(table, chip)
+    if isinstance(chip, CpuChip):
+        return _cpu(table, chip, traffic)
     raise TypeError(f"chip {chip.name!r}: backend {chip.backend!r} has no memory levels")
 
 
@@ -107,6 +110,35 @@ def _gpu(table: KernelTable, chip: GpuChip) -> Levels:
         resident_threads=occupancy.blocks_sm * table["threads"],
         line_use=sector_share(table) if table.n else np.ones(0),
     )
+
+
+def _cpu(table: KernelTable, chip: CpuChip, traffic: Traffic) -> Levels:
+    """A tile of the first level belongs into L1, one of the second into L2; the occupied contexts
+    of a core are the lanes of its vector registers.
+    """
+    one = np.ones(table.n)
+    first = table["level1_bytes"] / (chip.l1_kib * 1024.0)
+    second = table["level2_bytes"] / (chip.l2_kib * 1024.0)
+    registers = table["acc_bytes"] / (chip.vector_registers * chip.vector_bytes)
+    fullest = np.maximum.reduce([first, second, registers])
+    return Levels(
+        staging_share=second,
+        operand_share=first,
+        accumulator_share=registers,
+        fullest_share=fullest,
+        spill_share=np.maximum(fullest - 1, 0),
+        stage_depth=one,
+        inner_depth=one,
+        occupancy=lane_share(table, chip),
+        resident_threads=one,
+        line_use=_line_use(traffic, chip.line_bytes),
+    )
+
+
+def lane_share(table: KernelTable, chip: CpuChip) -> Floats:
+    """``(n,)`` lanes that work over lanes of the registers that a vectorised loop fills."""
+    used = table["vector_lanes"] * table["acc_bits"] / 8
+    return np.asarray(used / (np.ceil(used / chip.vector_bytes) * chip.vector_bytes))
 
 
 def _copies(table: KernelTable, best: np.ufunc, *scopes: str) -> Floats:

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.chip import Chip
+from hwsim.cpu.chip import CpuChip
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.table import KernelTable
 
+CYCLES_PER_US = 1000.0  # of a CPU, nominal
 _DTYPE_OF_BITS = {8: "int8", 16: "float16", 32: "float32"}
 
 
@@ -58,6 +60,8 @@ class Machine:
     @staticmethod
     def on_matrix_unit(table: KernelTable) -> NDArray[np.bool_]:
         """``(n,)`` whether the MACs run on the Cube, the matrix unit, or tensor cores."""
+        if table.backend == "cpu":
+            return np.zeros(table.n, dtype=bool)
         return np.asarray(table["tensor_core" if table.backend == "gpu_sm" else "mm_count"] > 0)
 
 
@@ -82,6 +86,8 @@ def machine_of(chip: Chip) -> Machine:
         return _mlu(chip)
     if isinstance(chip, GpuChip):
         return _gpu(chip)
+    if isinstance(chip, CpuChip):
+        return _cpu(chip)
     raise TypeError(f"chip {chip.name!r}: backend {chip.backend!r} has no machine model")
 
 
@@ -148,5 +154,27 @@ def _gpu(chip: GpuChip) -> Machine:
             "cores": ("sms",),
             "macs": ("fma_lanes_sm", "tensor_macs_sm", "clock_mhz"),
             "offchip": ("dram_gbps",),
+        },
+    )
+
+
+def _cpu(chip: CpuChip) -> Machine:
+    """Nominal rates: a cycle counts as a nanosecond, since a CPU's file names no clock."""
+    cycles = chip.cores * CYCLES_PER_US
+    vector = cycles * chip.fma_per_cycle * chip.vector_bytes
+    return Machine(
+        cores=chip.cores,
+        vector_cores=chip.cores,
+        tensor_macs_per_us={},
+        macs_per_us=vector / 4,
+        vector_bytes_per_us=vector,
+        offchip_bytes_per_us=chip.memory_bytes_per_cycle * CYCLES_PER_US,
+        cache_bytes=chip.l3_kib * 1024.0,
+        cache_bytes_per_us=chip.cache_bytes_per_cycle * CYCLES_PER_US,
+        launch_us=chip.start_us,
+        fields={
+            "cores": ("cores",),
+            "macs": ("vector_bytes", "fma_per_cycle"),
+            "offchip": ("memory_bytes_per_cycle",),
         },
     )

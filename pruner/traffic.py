@@ -8,14 +8,19 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.columns import ASCEND_STREAMS, GPU_STREAMS, MLU_STREAMS
+from hwsim.columns import ASCEND_STREAMS, CPU_STREAMS, GPU_STREAMS, MLU_STREAMS
 from hwsim.table import KernelTable
 from pruner.machine import blocks_of
 
 Floats = NDArray[np.float64]
 
-_STREAMS = {"ascend_cube": ASCEND_STREAMS, "mlu_sram": MLU_STREAMS, "gpu_sm": GPU_STREAMS}
-_OFFCHIP = {"ascend_cube": "gm", "mlu_sram": "gdram", "gpu_sm": "global"}
+_STREAMS = {
+    "ascend_cube": ASCEND_STREAMS,
+    "mlu_sram": MLU_STREAMS,
+    "gpu_sm": GPU_STREAMS,
+    "cpu": CPU_STREAMS,
+}
+_OFFCHIP = {"ascend_cube": "gm", "mlu_sram": "gdram", "gpu_sm": "global", "cpu": "memory"}
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ class Nest:
 
     ``kernels`` holds the separately launched kernels in order, each its statements in program
     order; ``unroll`` the explicit unroll limit; ``flops`` and ``macs`` the useful operations and
-    multiply-accumulates of the workload.
+    multiply-accumulates of the workload.  ``notes``: ``parallel`` and ``vectorize``, the limits
+    that TVM's LLVM postprocessors have yet to apply.
     """
 
     n: int

@@ -23,9 +23,11 @@ from traces import Header, LogWriter, TaskPrune, TaskSummary
 from tuner.arms import ARMS, Arm, check_installed
 from tuner.bench.plan import file_name
 from tuner.describe import describe
+from tuner.hardware import SIM
+from tuner.hardware.kept import Keeper, beside
 from tuner.journal import Journal, Progress, Tally, broken
 from tuner.loop import Budget, Loop
-from tuner.measure import SimBackend
+from tuner.measure import Backend, SimBackend
 from tuner.models import DEFAULT_MODEL, MODELS
 from tuner.problem import Problem
 from tuner.search import (
@@ -53,6 +55,7 @@ class RunSpec:
     rules: str = "default"
     rule_files: tuple[str, ...] = ()
     cost_model: str = DEFAULT_MODEL
+    backend: str = SIM
 
 
 @dataclass
@@ -88,7 +91,7 @@ def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
         rules_hash=rules_hash(rules),
         strategy=spec.strategy,
         cost_model=spec.cost_model,
-        backend=SimBackend.name,
+        backend=spec.backend,
         seed=spec.seed,
         trials=spec.trials,
         repeats=spec.repeats,
@@ -145,13 +148,16 @@ def execute(
 
     Raises
     ------
-    LogError, RuleError, ArmError
+    LogError, RuleError, ArmError, HardwareError
         The log cannot be written or is another run's; a rule file is refused; the arm needs what
-        is not installed.
+        is not installed; real hardware is not there, or has gone.
     """
     rules = checked_rules(spec)
     with LogWriter(path, header(problem, spec, rules), resume=resume) as log:
-        return search(problem, spec, rules, log, shared, progress, stopped).run()
+        tally = search(problem, spec, rules, log, shared, progress, stopped).run()
+    if tally.reason:  # finished: the log has all that was measured
+        beside(path).unlink(missing_ok=True)
+    return tally
 
 
 def checked_rules(spec: RunSpec) -> Rules:
@@ -174,13 +180,7 @@ def search(
     journal = Journal(log, problem.chip.bench, progress)
     kept = task_stage(problem, rules) if arm.task else None
     _log_task_stage(journal, kept or [])
-    backend = SimBackend(
-        problem.workload,
-        problem.chip,
-        repeats=spec.repeats,
-        seed=spec.seed,
-        memory=shared.outcomes if shared else None,
-    )
+    backend = _backend(problem, spec, rules, log, shared)
     budget = Budget(spec.trials, spec.batch)
     if arm.tvm:
         return TvmSearch(problem, backend, journal, budget, spec.seed, stopped)
@@ -194,6 +194,21 @@ def search(
         model=MODELS[spec.cost_model](problem.chip, spec.seed),
         stopped=stopped,
     )
+
+
+def _backend(
+    problem: Problem, spec: RunSpec, rules: Rules, log: LogWriter, shared: Shared | None
+) -> Backend:
+    if spec.backend == SIM:
+        memory = shared.outcomes if shared else None
+        return SimBackend(
+            problem.workload, problem.chip, repeats=spec.repeats, seed=spec.seed, memory=memory
+        )
+    from tuner.hardware.backend import RealBackend
+
+    keeper = Keeper(log.path, header(problem, spec, rules))
+    log.known.update(keeper.known)
+    return RealBackend(spec.backend, problem.chip, spec.repeats, keeper.keep)
 
 
 def _trial_stage(problem: Problem, arm: Arm, rules: Rules, seed: int) -> TrialStage | None:

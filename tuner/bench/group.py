@@ -66,7 +66,7 @@ def run_group(
 def spec_of(plan: Plan, strategy: str, arm: str, seed: int) -> RunSpec:
     return RunSpec(
         arm, strategy, seed, plan.trials, plan.repeats, plan.batch, plan.rules, plan.rule_files,
-        plan.cost_model,
+        plan.cost_model, plan.backend,
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     cost_model: str = "mixed"
     boards: int = 0  # of the modelled farm; 0: as the chip file says
     compile_workers: int = 0
+    backend: str = "sim"  # or local, or rpc://HOST:PORT/KEY
 
     def chip(self, given: str) -> Chip:
         """A chip of the plan with the plan's farm; ``ChipError`` as :func:`load_chip`."""

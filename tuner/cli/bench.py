@@ -10,6 +10,7 @@ import typer
 from tuner.bench.plan import DEFAULT_ARMS, DEFAULT_CHIPS, DEFAULT_WORKLOADS, Plan, file_name
 from tuner.cli.errors import UsageError
 from tuner.cli.options import (
+    BackendOption,
     BatchOption,
     BoardsOption,
     CostModelOption,
@@ -55,6 +56,7 @@ def bench(
     cost_model: CostModelOption = "mixed",
     boards: BoardsOption = 0,
     compile_workers: WorkersOption = 0,
+    backend: BackendOption = "sim",
     out: OutOption = Path("out/bench"),
     resume: ResumeOption = False,
     fmt: FormatOption = Format.table,
@@ -75,6 +77,7 @@ def bench(
         cost_model=cost_model,
         boards=boards,
         compile_workers=compile_workers,
+        backend=backend,
     )
     check_plan(plan)
     return _run(plan, out, resume, fmt)
@@ -98,6 +101,7 @@ def check_plan(plan: Plan) -> None:
     from hwsim.chips import load_chip
     from pruner.rulesets import rule_set
     from tuner.arms import arm_named
+    from tuner.hardware.address import check_backend
     from tuner.models import MODELS
     from tuner.search import STRATEGIES
     from tuner.workloads import resolve
@@ -110,6 +114,8 @@ def check_plan(plan: Plan) -> None:
     if plan.cost_model not in MODELS:
         expected = ", ".join(MODELS)
         raise UsageError(f"--cost-model {plan.cost_model}: expected one of {expected}")
+    for given in plan.chips:
+        check_backend(plan.backend, load_chip(given))
     _distinct("chip", {given: load_chip(given).name for given in plan.chips})
     _distinct("workload", {given: file_name(resolve(given).name) for given in plan.workloads})
     rule_set(plan.rules, plan.rule_files)

@@ -21,6 +21,7 @@ _CLASSES = (
     ("tuner.oracle.recipes", "OracleError"),
     ("tuner.search.strategy", "SearchError"),
     ("tuner.networks.network", "NetworkError"),
+    ("tuner.hardware.address", "HardwareError"),
     ("tuner.spaces", "SpaceError"),
     ("tuner.workloads.workload", "WorkloadError"),
     ("tuner.written", "WrittenError"),

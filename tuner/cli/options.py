@@ -40,6 +40,9 @@ BoardsOption = Annotated[
 WorkersOption = Annotated[
     int, typer.Option(min=0, help="compile workers of the modelled farm; 0: as the chip file says")
 ]
+BackendOption = Annotated[
+    str, typer.Option(help="what measures: sim, local, or rpc://HOST:PORT/KEY of a TVM tracker")
+]
 OutOption = Annotated[Path, typer.Option(help="folder for results and logs")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")]
 

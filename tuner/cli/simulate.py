@@ -74,12 +74,14 @@ def _by_hand(
     timeline: Path | None,
     fmt: Format,
 ) -> None:
+    from hwsim.backends import check_simulated
     from hwsim.by_hand import kernels_of, table_by_hand
     from hwsim.chips import load_chip
 
     if chip_name is None:
         raise UsageError("--tiles: expected with --chip")
     chip = load_chip(chip_name)
+    check_simulated(chip)
     name = kernel or next(iter(kernels_of(chip.backend)))
     if tiles is None:
         _list(chip, name)

@@ -9,6 +9,7 @@ import typer
 
 from tuner.cli.errors import UsageError
 from tuner.cli.options import (
+    BackendOption,
     BatchOption,
     BoardsOption,
     CostModelOption,
@@ -55,6 +56,7 @@ def tune(
     cost_model: CostModelOption = "mixed",
     boards: BoardsOption = 0,
     compile_workers: WorkersOption = 0,
+    backend: BackendOption = "sim",
     out: OutOption = Path("out/tune"),
     resume: ResumeOption = False,
     check: Annotated[bool, typer.Option(help="check the result's values on the CPU")] = True,
@@ -81,6 +83,7 @@ def tune(
         cost_model=cost_model,
         boards=boards,
         compile_workers=compile_workers,
+        backend=backend,
     )
     if network:
         from tuner.cli.network import run_network

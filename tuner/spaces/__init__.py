@@ -14,7 +14,8 @@ from typing import Any
 from hwsim.chip import Chip
 from tuner.workloads import Workload
 
-_MODULES = {"gpu_sm": "gpu", "ascend_cube": "ascend", "mlu_sram": "mlu"}
+_MODULES = {"gpu_sm": "gpu", "ascend_cube": "ascend", "mlu_sram": "mlu", "cpu": "llvm"}
+_TVM_RULES = ("gpu_sm", "cpu")  # backends whose spaces are made by TVM's own rules
 
 
 class SpaceError(ValueError):
@@ -65,7 +66,7 @@ def postprocs(chip: Chip) -> list[Any]:
     The accelerators have none: their sketches tensorize by themselves, and what exceeds a buffer
     is for the simulator to say.
     """
-    return list(_backend(chip).postprocs(chip)) if chip.backend == "gpu_sm" else []
+    return list(_backend(chip).postprocs(chip)) if chip.backend in _TVM_RULES else []
 
 
 def space_generator(workload: Workload, chip: Chip) -> Any:
@@ -74,7 +75,7 @@ def space_generator(workload: Workload, chip: Chip) -> Any:
 
     load_tvm_intrinsics()  # the search's TuneContext would, ten times slower
     backend = _backend(chip)
-    if chip.backend == "gpu_sm":
+    if chip.backend in _TVM_RULES:
         return backend.space_generator(workload.dtype, chip)
     from tvm.s_tir.meta_schedule.space_generator import ScheduleFn
 

@@ -10,7 +10,7 @@ import numpy as np
 from hwsim.columns import columns_of
 from hwsim.table import KernelTable
 from tuner.nest import Nest, Statement
-from tuner.summary import ascend, gpu, mlu
+from tuner.summary import ascend, cpu, gpu, mlu
 from tuner.summary.common import Columns
 from tuner.summary.roles import Kernel
 
@@ -20,6 +20,7 @@ _OF_BACKEND: dict[str, tuple[Callable[[Kernel], Columns], tuple[str, ...]]] = {
     "ascend_cube": (ascend.columns, ("blockIdx",)),
     "mlu_sram": (mlu.columns, mlu.GRID),
     "gpu_sm": (gpu.columns, ("blockIdx",)),
+    "cpu": (cpu.columns, ("parallel",)),
 }
 
 
@@ -35,7 +36,8 @@ def kernel_table(nest: Nest, backend: str) -> KernelTable:
         Unknown backend, or an element type of unknown width.
     """
     schema = columns_of(backend)
-    nest = _without_units(nest)
+    if backend != "cpu":  # there a unit loop says where another statement sits, and ends a vector
+        nest = _without_units(nest)
     fill, grid = _OF_BACKEND[backend]
     parts = [fill(Kernel(nest, statements, grid)) for statements in nest.kernels]
     if len(parts) == 1:

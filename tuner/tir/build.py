@@ -17,6 +17,7 @@ from tuner.tir.walk import Program, read
 
 _UNROLL = "meta_schedule.unroll_explicit"
 _UNROLL_PRAGMA = "pragma_auto_unroll_max_step"
+_LIMIT, _LIMITS = "meta_schedule.", ("parallel", "vectorize")
 _BUFFERS = "prunelab.buffers"
 _CORES = "prunelab.cores"
 _ALIGN = "buffer_dim_align"
@@ -58,7 +59,14 @@ def nest_of(sch: Any, workload_flops: float, workload_macs: float = 0.0) -> Nest
         unroll=column(_unroll(program)),
         flops=float(workload_flops),
         macs=float(workload_macs),
+        notes=_limits(program),
     )
+
+
+def _limits(program: Program) -> dict[str, IntColumn]:
+    """How far TVM's LLVM postprocessors may make loops parallel and vectorise them."""
+    found = ((limit, program.annotations.get(_LIMIT + limit)) for limit in _LIMITS)
+    return {limit: column(int(value)) for limit, value in found if value is not None}
 
 
 def _without_inits(blocks: list[Analysed]) -> list[Analysed]:
