@@ -1,5 +1,6 @@
 """Search strategies: one interface, one file each."""
 
+from tuner.search.combined import Combined
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.exhaustive import Exhaustive
 from tuner.search.grid import Grid
@@ -9,9 +10,16 @@ from tuner.search.random import RandomSearch
 from tuner.search.space import Choice, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, SCREENED_BY_REPLAY, Score, SearchError, Strategy
 
-Kind = type[Evolutionary] | type[Mcts] | type[RandomSearch] | type[Grid] | type[Exhaustive]
+Kind = (
+    type[Evolutionary]
+    | type[Mcts]
+    | type[Combined]
+    | type[RandomSearch]
+    | type[Grid]
+    | type[Exhaustive]
+)
 STRATEGIES: dict[str, Kind] = {
-    s.name: s for s in (Evolutionary, Mcts, RandomSearch, Grid, Exhaustive)
+    s.name: s for s in (Evolutionary, Mcts, Combined, RandomSearch, Grid, Exhaustive)
 }
 
 __all__ = [
@@ -19,6 +27,7 @@ __all__ = [
     "SCREENED_BY_REPLAY",
     "STRATEGIES",
     "Choice",
+    "Combined",
     "Evolutionary",
     "Exhaustive",
     "Grid",

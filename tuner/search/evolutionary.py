@@ -33,16 +33,23 @@ CROSSOVER_SHARE = 0.3
 
 
 class Evolutionary:
-    """See the module; deterministic for a seed and a deterministic ``score``."""
+    """See the module; deterministic for a seed and a deterministic ``score``.
+
+    ``seen`` is shared with another strategy that must not propose the same candidates.
+    """
 
     name = "evolutionary"
 
     def __init__(
-        self, spaces: tuple[SketchSpace, ...], seed: int, screened: int = SCREENED
+        self,
+        spaces: tuple[SketchSpace, ...],
+        seed: int,
+        screened: int = SCREENED,
+        seen: Seen | None = None,
     ) -> None:
         self._screened, self._population = screened, screened // POPULATION_SHARE
         self._rng = np.random.default_rng(seed)
-        self._seen = Seen(spaces, self._rng)
+        self._seen = seen or Seen(spaces, self._rng)
         self._spaces = spaces
         self._measured: list[tuple[float, int, IntMatrix]] = []
 
@@ -53,7 +60,7 @@ class Evolutionary:
             return pool, self._rng.permutation(len(pool))
         screened = scored(self._seen.unclaimed(unique_rows(self._seen.draw(self._screened))), score)
         bred = self._claim(self._breed(score, screened), n // 2)
-        found = self._claim(screened, n // 2 - 1)
+        found = self._claim(screened, max(0, n // 2 - 1))
         explored = scored(self._seen.random(n - len(bred.pool) - len(found.pool)), score)
         origins = origins_of(bred.pool, found.pool, explored.pool)
         chosen = join([bred, found, explored])

@@ -21,6 +21,7 @@ from tuner.search.tree import Node, SortedSpace
 
 GROUP = 64  # simulations that are scored together
 ROLLOUTS = 8  # completions of a simulation
+ELITE = 32  # best measured candidates of a sketch that completions take decisions from
 EXPLORATION = 0.3
 WIDENING = 2.0  # a node considers WIDENING * sqrt(visits) of its children
 BEST_SHARE = 0.5  # weight of the best reward below a node; the rest is the mean
@@ -31,20 +32,28 @@ Path = list[Node]
 
 
 class Mcts:
-    """See the module; deterministic for a seed and a deterministic ``score``."""
+    """See the module; deterministic for a seed and a deterministic ``score``.
+
+    ``seen`` is shared with another strategy that must not propose the same candidates.
+    """
 
     name = "mcts"
 
     def __init__(
-        self, spaces: tuple[SketchSpace, ...], seed: int, screened: int = SCREENED
+        self,
+        spaces: tuple[SketchSpace, ...],
+        seed: int,
+        screened: int = SCREENED,
+        seen: Seen | None = None,
     ) -> None:
         self._groups = max(1, screened // (GROUP * ROLLOUTS))
         self._rng = np.random.default_rng(seed)
-        self._seen = Seen(spaces, self._rng)
+        self._seen = seen or Seen(spaces, self._rng)
         self._sorted = [SortedSpace(s) for s in spaces]
         self._indices: list[list[list[int]]] = [[] for _ in spaces]
         self._log_us: list[list[float]] = [[] for _ in spaces]
         self._best = inf
+        self._elite: list[IntMatrix] = [np.empty((0, len(s.choices)), np.int64) for s in spaces]
 
     def propose(self, n: int, score: Score | None) -> tuple[Pool, Order]:
         """``n`` new candidates, the most promising first; all random while ``score`` is None."""
@@ -80,14 +89,16 @@ class Mcts:
         roots = [self._root(s) for s in range(len(self._sorted))]
         met = [Scored(self._seen.empty(), np.empty(0))]
         for _ in range(self._groups):
-            walks = sorted((self._walk(roots) for _ in range(GROUP)), key=lambda w: w[-1].sketch)
-            met.append(self._score(walks, score))
+            paths = sorted((self._walk(roots) for _ in range(GROUP)), key=lambda p: p[-1].sketch)
+            met.append(self._score(paths, score))
         return join(met).unique()
 
     def _root(self, sketch: int) -> Node:
         space, log_us = self._sorted[sketch], np.array(self._log_us[sketch])
         seen = np.array(self._indices[sketch], dtype=np.int64)
         seen = seen.reshape(len(log_us), len(space.options))
+        best = np.argsort(log_us, kind="stable")[:ELITE]
+        self._elite[sketch] = seen[best[np.isfinite(log_us[best])]]
         first = len(space.options[0]) if space.options else 0
         return Node(space, sketch, (), 0, first, seen, self._reward(log_us))
 
@@ -100,35 +111,44 @@ class Mcts:
     def _walk(self, roots: list[Node]) -> Path:
         """From a sketch down to a node of which nothing is known; the visits are counted."""
         node = _ucb(roots)
-        walk = [node]
+        path = [node]
         while node.visits and not node.leaf:
             node = _ucb(node.expand(self._rng)[: ceil(WIDENING * sqrt(node.visits))])
-            walk.append(node)
-        for node in walk:
+            path.append(node)
+        for node in path:
             node.visits += 1
-        return walk
+        return path
 
-    def _score(self, walks: list[Path], score: Score) -> Scored:
-        """Complete each walk at random, and give its nodes the best reward; what is new of it."""
-        parts: list[list[IntMatrix]] = [[] for _ in self._sorted]
-        for walk in walks:
-            parts[walk[-1].sketch].append(walk[-1].completions(ROLLOUTS, self._rng))
-        empty = self._seen.empty().matrices
-        pool = Pool(
-            tuple(
-                space.rows(np.concatenate(p)) if p else none
-                for space, p, none in zip(self._sorted, parts, empty, strict=True)
-            )
-        )
+    def _score(self, paths: list[Path], score: Score) -> Scored:
+        """Complete each path, and give its nodes the best reward; what is new of the candidates."""
+        ends: list[list[Node]] = [[] for _ in self._sorted]
+        for path in paths:
+            ends[path[-1].sketch].append(path[-1])
+        pool = Pool(tuple(self._completed(s, nodes) for s, nodes in enumerate(ends)))
         new = self._seen.are_new(pool)
         fresh = scored(pool.take(new), score)
         reward = np.zeros(len(pool))
         reward[new] = self._reward(fresh.scores)
-        for walk, r in zip(walks, reward.reshape(-1, ROLLOUTS).max(axis=1).tolist(), strict=True):
-            for node in walk:
+        for path, r in zip(paths, reward.reshape(-1, ROLLOUTS).max(axis=1).tolist(), strict=True):
+            for node in path:
                 node.total += r
                 node.best = max(node.best, r)
         return fresh
+
+    def _completed(self, sketch: int, nodes: list[Node]) -> IntMatrix:
+        """``(len(nodes) * ROLLOUTS, width)``: open decisions are drawn, or taken from one of the
+        best measured candidates, the share of these from none to all.
+        """
+        space, elite = self._sorted[sketch], self._elite[sketch]
+        shape = len(nodes), 2, len(space.options)
+        bounds = np.array([n.bounds() for n in nodes], dtype=np.int64).reshape(shape)
+        low, high = np.repeat(bounds, ROLLOUTS, axis=0).transpose(1, 0, 2)
+        drawn = self._rng.integers(low, high)
+        if len(elite) and len(nodes):
+            copied = elite[self._rng.integers(len(elite), size=len(drawn))]
+            taken = self._rng.random(drawn.shape) < self._rng.random((len(drawn), 1))
+            drawn = np.where(taken & (copied >= low) & (copied < high), copied, drawn)
+        return space.rows(drawn)
 
 
 def _ucb(nodes: list[Node]) -> Node:

@@ -13,7 +13,7 @@ from tuner.search.space import IntMatrix, Pool, SketchSpace
 # Random candidates that a strategy has the model screen in each round: many where tables come
 # by the column, few where every one of them is a replay.
 SCREENED, SCREENED_BY_REPLAY = 2048, 128
-ENUMERABLE = 20_000  # spaces up to this size are enumerated when sampling finds nothing new
+ENUMERABLE = 20_000  # sketches up to this size are enumerated when sampling finds nothing new
 
 Score = Callable[[Pool], NDArray[np.float64]]
 
@@ -53,6 +53,8 @@ class Seen:
         self.spaces = spaces
         self._rng = rng
         self._keys: set[tuple[int, bytes]] = set()
+        self._sizes = np.array([s.size for s in spaces], dtype=np.float64)
+        self._claimed = np.zeros(len(spaces))
 
     def claim(self, pool: Pool) -> Pool:
         """The candidates of ``pool`` never claimed before, each once; they are claimed now."""
@@ -60,7 +62,9 @@ class Seen:
         for i, key in enumerate(pool.identities()):
             mask[i] = key not in self._keys
             self._keys.add(key)
-        return pool.take(mask)
+        fresh = pool.take(mask)
+        self._claimed += [len(m) for m in fresh.matrices]
+        return fresh
 
     def are_new(self, pool: Pool) -> NDArray[np.bool_]:
         """Which candidates of ``pool`` are not claimed yet."""
@@ -73,8 +77,8 @@ class Seen:
     def random(self, n: int) -> Pool:
         """Claim up to ``n`` random candidates, the sketches with equal chances.
 
-        Fewer come back only when the space is nearly exhausted; a small space is then enumerated,
-        so that its last candidates are found as well.
+        Fewer come back only when the space is nearly exhausted; a sketch that is small, or half
+        claimed, is then enumerated, so that its last candidates are found as well.
         """
         pools = [self.empty()]
         for _ in range(4):
@@ -82,23 +86,36 @@ class Seen:
             if missing > 0:
                 pools.append(self.claim(self.draw(missing)))
         missing = n - sum(map(len, pools))
-        if missing > 0 and sum(s.size for s in self.spaces) <= ENUMERABLE:
-            rest = self.claim(Pool(tuple(s.enumerate() for s in self.spaces)))
-            keep = self._rng.permutation(len(rest)) < missing
-            pools.append(rest.take(keep))
-            self.release(rest.take(~keep))
+        if missing > 0:
+            rest = self._rest()
+            pools.append(self.claim(rest.take(self._rng.permutation(len(rest)) < missing)))
         return Pool.concat(pools)
 
+    def _rest(self) -> Pool:
+        """All that is not claimed of the sketches that are small or half claimed."""
+        found = list(self.empty().matrices)
+        for i in np.flatnonzero(self._sizes <= np.maximum(ENUMERABLE, 2 * self._claimed)):
+            if self._claimed[i] < self._sizes[i]:
+                found[i] = self.spaces[i].enumerate()
+        return self.unclaimed(Pool(tuple(found)))
+
     def draw(self, n: int) -> Pool:
-        """``n`` random candidates, the sketches with equal chances; nothing is claimed."""
-        of_sketch = self._rng.integers(len(self.spaces), size=n)
+        """``n`` random candidates, the sketches that have any left with equal chances; nothing is
+        claimed.
+        """
+        left = np.flatnonzero(self._claimed < self._sizes)
+        if not len(left):
+            return self.empty()
+        of_sketch = left[self._rng.integers(len(left), size=n)]
         counts = np.bincount(of_sketch, minlength=len(self.spaces))
         drawn = (s.sample(int(c), self._rng) for s, c in zip(self.spaces, counts, strict=True))
         return Pool(tuple(drawn))
 
     def release(self, pool: Pool) -> None:
         """Forget that the candidates of ``pool`` were claimed."""
-        self._keys.difference_update(pool.identities())
+        claimed = pool.take(~self.are_new(pool))
+        self._keys.difference_update(claimed.identities())
+        self._claimed -= [len(m) for m in claimed.matrices]
 
     def empty(self) -> Pool:
         """A pool of no candidates."""

@@ -102,14 +102,10 @@ class Node:
             self.space, self.sketch, self.fixed, lo, hi, self.seen[below], self.rewards[below]
         )
 
-    def completions(self, n: int, rng: np.random.Generator) -> IntMatrix:
-        """``(n, choices)`` random candidates below this node, as option indices."""
-        out = np.empty((n, len(self.space.options)), dtype=np.int64)
-        for i, options in enumerate(self.space.options):
-            lo, hi = 0, len(options)
-            if i < len(self.fixed):
-                lo, hi = self.fixed[i], self.fixed[i] + 1
-            elif i == len(self.fixed):
-                lo, hi = self.lo, self.hi
-            out[:, i] = rng.integers(lo, hi, size=n)
-        return out
+    def bounds(self) -> tuple[list[int], list[int]]:
+        """Of each decision the first option index that is still open, and the end of the range."""
+        level, sizes = len(self.fixed), [len(o) for o in self.space.options]
+        low, high = list(self.fixed), [i + 1 for i in self.fixed]
+        if not self.leaf:
+            low, high = [*low, self.lo], [*high, self.hi]
+        return low + [0] * len(sizes[level + 1 :]), high + sizes[level + 1 :]
