@@ -107,6 +107,13 @@ def read(path: Path) -> Iterator[Record]:
     LogError
         No such file, no prunelab log, a newer schema, or a damaged line before the last.
     """
+    lines = complete_lines(path)
+    _check_header(path, lines[0], None)
+    yield from _decode_lines(path, lines)
+
+
+def complete_lines(path: Path) -> list[bytes]:
+    """The lines of a log with their ends, a torn last one left out; ``LogError`` where none is."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -116,8 +123,7 @@ def read(path: Path) -> Iterator[Record]:
         lines.pop()
     if not lines:
         raise LogError(f"{path}: holds no complete line, expected a prunelab log")
-    _check_header(path, lines[0], None)
-    yield from _decode_lines(path, lines)
+    return lines
 
 
 def read_header(path: Path) -> Header:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from pruner.rule import Rule
 from pruner.rules.tvm_verifier import LIMITS, TvmVerifier
@@ -16,7 +18,7 @@ from pruner.verdict import Explanation, Verdict, kept
 from traces import Header, LogError, Trial
 from tuner.arms import ARMS
 from tuner.bench.plan import Plan
-from tuner.logged import Logged, LoggedRun, logged, logged_run
+from tuner.logged import ChangedError, Logged, LoggedRun, logged, logged_run
 from tuner.runs import rules_hash, task_stage
 from tuner.truth import truth
 from tuner.written import value_name
@@ -48,7 +50,7 @@ def explain(log: Path, wanted: str, chip_file: str | None = None) -> Explained:
         changed since.
     """
     found = logged(log, wanted, chip_file)
-    rules = _rules(log, found.run.header, found.run.plan)
+    rules = rules_of(log, found.run.header, found.run.plan)
     return Explained(
         trial=found.trial,
         explanation=_with_log(_chain(found, rules), found.trial),
@@ -69,7 +71,7 @@ def explain_value(
         value.
     """
     run = logged_run(log, chip_file)
-    rules = _rules(log, run.header, run.plan)
+    rules = rules_of(log, run.header, run.plan)
     if not ARMS[run.header.arm].task:
         raise LogError(f"{log}: arm {run.header.arm} has no task stage")
     results = task_stage(run.problem, rules)
@@ -80,10 +82,24 @@ def explain_value(
     return result.explain(decision, _value(log, found, value))
 
 
-def _rules(log: Path, header: Header, plan: Plan | None) -> Rules:
+def explain_run(run: LoggedRun, rules: Rules) -> Iterator[tuple[int | None, Explanation]]:
+    """The chains of a whole run: of the values that the task stage removed (with None), then of
+    every trial (with its number), as :func:`explain_value` and :func:`explain` give them.
+    """
+    if ARMS[run.header.arm].task:
+        for result in task_stage(run.problem, rules):
+            for name, code in result.code.items():
+                yield from ((None, result.explain(name, int(v))) for v in np.flatnonzero(code >= 0))
+    for trial in run.trials:
+        found = Logged(run, trial)
+        yield trial.index, _with_log(_chain(found, rules), trial)
+
+
+def rules_of(log: Path, header: Header, plan: Plan | None) -> Rules:
+    """The rules of a logged run; ``ChangedError`` where they are others today."""
     rules = rule_set(header.rule_set.split("@")[0], plan.rule_files if plan else ())
     if rules_hash(rules) != header.rules_hash:
-        raise LogError(
+        raise ChangedError(
             f"{log}: the rules of {header.rule_set} have changed since, these are {rules.name}"
         )
     return rules

@@ -19,6 +19,10 @@ from tuner.workloads import Workload, WorkloadError, resolve
 from tuner.written import named
 
 
+class ChangedError(LogError):
+    """The chip, program or rules that a log was made with are others today."""
+
+
 @dataclass(frozen=True)
 class LoggedRun:
     """A run as its log has it, with the problem that it was about; ``plan`` is its folder's."""
@@ -96,7 +100,7 @@ def _brought_back(
     chip, workload = _chip(plan, header, log, chip_file), _workload(plan, header)
     problem = Problem.of(workload, chip)
     if problem.program_hash != header.workload_hash:
-        raise LogError(f"{log}: the program of workload {header.workload} has changed since")
+        raise ChangedError(f"{log}: the program of workload {header.workload} has changed since")
     return LoggedRun(header, trials, plan, problem)
 
 
@@ -156,7 +160,7 @@ def _chip(plan: Plan | None, header: Header, log: Path, chip_file: str | None) -
     if found is None or found.name != header.chip:
         raise LogError(f"{log}: is of chip {header.chip}; give its file with --chip")
     if chip_hash(found) != header.chip_hash:
-        raise LogError(
+        raise ChangedError(
             f"{log}: chip {header.chip} has changed since: hash {chip_hash(found)}, the log has"
             f" {header.chip_hash}"
         )
