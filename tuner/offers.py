@@ -51,6 +51,7 @@ class Round:
 
     ``place`` ``(n,)`` says where a candidate stands in ``table``.  The search may come across some
     that cannot be read (-1): they are not judged, TVM and the board have the word on them.
+    ``rejected`` says of the table's candidates which ones TVM's verifier drops.
     """
 
     pool: Pool
@@ -58,6 +59,7 @@ class Round:
     table: KernelTable
     place: NDArray[np.int64]
     judgement: Judgement | None
+    rejected: NDArray[np.bool_]
 
     @property
     def shut(self) -> bool:

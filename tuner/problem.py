@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
+from pruner.rules.tvm_verifier import TvmVerifier
 from tuner import spaces, tir
 from tuner.decisions import IntColumn, IntMatrix
 from tuner.search import Pool
@@ -21,6 +22,7 @@ from tuner.workloads import Workload
 
 # What replaying a candidate may raise; TVM's ScheduleError is a RuntimeError.
 UNREPLAYABLE = (DecisionError, RuntimeError)
+REJECTED = "TVM's own postprocessor rejects the replayed schedule"
 PROBES = 16  # candidates of a sketch that are read to find out whether any can be
 
 
@@ -30,6 +32,10 @@ class Rejection:
 
     by: str
     reason: str
+
+
+# What the columns know before anything is replayed.
+PREDICTED = Rejection("VerifyGPUCode", REJECTED)
 
 
 @dataclass(frozen=True)
@@ -160,22 +166,30 @@ class Problem:
         schedule.enter_postproc()
         for postproc in self.postprocs:
             if not postproc.apply(schedule):
-                reason = "TVM's own postprocessor rejects the replayed schedule"
-                return Lowered(None, Rejection(type(postproc).__name__, reason))
+                return Lowered(None, Rejection(type(postproc).__name__, REJECTED))
         return Lowered(schedule)
 
-    def verify(
-        self, candidate: str, sketch: int, row: IntColumn
-    ) -> tuple[Rejection | None, Handle]:
-        """Why TVM rejects the candidate (None: it is valid), and its schedule.
+    def handle(self, sketch: int, row: IntColumn) -> Handle:
+        """A candidate's schedule, not replayed yet."""
+        return Handle(lambda: self.lower(sketch, row))
+
+    def rejection(self, candidate: str, handle: Handle) -> Rejection | None:
+        """Why TVM rejects the replayed candidate; None: it is valid.
 
         The outcome is remembered: replaying is deterministic, and the arms and seeds of a benchmark
         meet the same candidates.
         """
-        handle = Handle(lambda: self.lower(sketch, row))
         if candidate not in self.rejections:
             self.rejections[candidate] = handle.lowered().rejection
-        return self.rejections[candidate], handle
+        return self.rejections[candidate]
+
+    def rejects(self, table: KernelTable) -> NDArray[np.bool_]:
+        """``(n_candidates,)``: what TVM's verifier would drop after the replay, to the letter."""
+        rule = TvmVerifier("all")
+        if self.chip.backend not in rule.backends:
+            return np.zeros(table.n_candidates, dtype=bool)
+        keep = rule.check(table, self.chip).keep
+        return ~table.per_candidate(keep, np.logical_and).astype(bool)
 
 
 def one_line(error: Exception) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.chips import chip_hash
-from hwsim.outcome import Outcome
 from pruner.gate import Gate
 from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision
@@ -27,7 +26,7 @@ from tuner.hardware import SIM
 from tuner.hardware.kept import Keeper, beside
 from tuner.journal import Journal, Progress, Tally, broken
 from tuner.loop import Budget, Loop
-from tuner.measure import Backend, SimBackend
+from tuner.measure import Backend, Memory, SimBackend
 from tuner.models import DEFAULT_MODEL, MODELS
 from tuner.problem import Problem
 from tuner.search import (
@@ -62,7 +61,7 @@ class RunSpec:
 class Shared:
     """What the runs of one problem may share, because it is deterministic: simulated outcomes."""
 
-    outcomes: dict[str, Outcome]
+    outcomes: Memory
 
 
 def run_name(problem: Problem, spec: RunSpec) -> str:

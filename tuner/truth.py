@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.backends import simulate
-from hwsim.chip import Chip
 from hwsim.outcome import latencies_us
 from hwsim.result import Failure
 from hwsim.table import KernelTable
-from pruner.rules.tvm_verifier import TvmVerifier
 from tuner.problem import Problem
 from tuner.search import Pool
 
@@ -48,15 +46,6 @@ def truth_of(problem: Problem, table: KernelTable, readable: BoolColumn) -> Trut
     if len(table):
         result = simulate(table, problem.chip)
         latency[readable] = latencies_us(table, result)
-        rejects[readable] = verifier_rejects(table, problem.chip)
+        rejects[readable] = problem.rejects(table)
         failure[readable] = table.per_candidate(result.failure, np.maximum)
     return Truth(np.where(rejects, np.inf, latency), rejects, failure)
-
-
-def verifier_rejects(table: KernelTable, chip: Chip) -> BoolColumn:
-    """``(n_candidates,)``: what TVM's own verifier would drop after the replay."""
-    rule = TvmVerifier("all")
-    if chip.backend not in rule.backends:
-        return np.zeros(table.n_candidates, dtype=bool)
-    keep = rule.check(table, chip).keep
-    return ~table.per_candidate(keep, np.logical_and).astype(bool)

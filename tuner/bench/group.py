@@ -19,6 +19,7 @@ from tuner.bench.cost import pruning_cost
 from tuner.bench.history import History, load
 from tuner.bench.plan import CONTROL, Group, Plan
 from tuner.bench.reference import Reference, build, kept_by_rules, node_validity
+from tuner.measure import Memory
 from tuner.problem import Problem
 from tuner.runs import RunSpec, Shared, execute, run_name, task_stage
 from tuner.search import Pool
@@ -45,7 +46,7 @@ def run_group(
     """Run what is missing of a group and compute its cells; none where it is stopped before."""
     problem = Problem.of(resolve(group.workload), plan.chip(group.chip))
     problem.check_readable()
-    shared, result = Shared({}), GroupResult()
+    shared, result = Shared(Memory()), GroupResult()
     for strategy, arm, seed in plan.runs():
         if stopped():
             break
