@@ -161,7 +161,7 @@ class SimBackend:
             known[job.candidate] = self._replayed(job)
             columns = self._memory.simulated.get(job.candidate, known[job.candidate])
             if columns.latency_us != known[job.candidate].latency_us:
-                _log.warning(DISAGREE, job.candidate, columns, known[job.candidate])
+                _log.warning(DISAGREE, job.candidate, _said(columns), _said(known[job.candidate]))
         return known[job.candidate]
 
     def _replayed(self, job: Job) -> Outcome:
@@ -173,6 +173,10 @@ class SimBackend:
         except tir.Unsupported as reason:
             return _unreadable(str(reason))
         return outcomes(table, simulate(table, self._chip))[0]
+
+
+def _said(outcome: Outcome) -> str:
+    return outcome.error or f"{outcome.latency_us:.6g} us"
 
 
 def _unreadable(reason: str) -> Outcome:

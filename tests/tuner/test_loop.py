@@ -339,7 +339,7 @@ def test_a_run_in_which_tvm_rejects_everything_gives_up_and_says_so(
         raise ScheduleError("Error message: no")
 
     fresh = Problem.of(resolve(GEMM), load_chip("mlu370-s4"))
-    assert all(s.road == "columns" for s in fresh.sketches)
+    monkeypatch.setattr(Sketch, "road", "tir")  # every candidate is replayed
     monkeypatch.setattr(Sketch, "replay", refuse)
     path = tmp_path / "run.jsonl"
     execute(fresh, spec("two-stage"), path)
@@ -349,6 +349,52 @@ def test_a_run_in_which_tvm_rejects_everything_gives_up_and_says_so(
     assert log.end.reason.startswith("starved: ")
     assert "ScheduleError" in log.end.reason
     assert log.end.reason in log.notes
+
+
+def test_what_tvm_does_not_confirm_never_becomes_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    replay = Sketch.replay
+
+    def refuse_some(self: Sketch, row: Any) -> Any:
+        if row.sum() % 2:
+            raise ScheduleError("Error message: no")
+        return replay(self, row)
+
+    fresh = Problem.of(resolve(GEMM), load_chip("mlu370-s4"))
+    assert all(s.road == "columns" for s in fresh.sketches)
+    monkeypatch.setattr(Sketch, "replay", refuse_some)
+    path = tmp_path / "run.jsonl"
+    execute(fresh, spec("none"), path)
+    log = Log(path)
+    refused = [t for t in log.measured if t.measurement.failure == "compile_error"]
+    assert refused and all(sum(t.decisions) % 2 for t in refused if "no" in t.measurement.error)
+    best = min(log.measured, key=lambda t: t.measurement.mean_us)
+    assert sum(best.decisions) % 2 == 0
+    assert "the columns road says" in caplog.text
+
+
+def test_a_run_replays_only_what_may_be_its_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replay, replayed = Sketch.replay, []
+
+    def counting(self: Sketch, row: Any) -> Any:
+        replayed.append(self.hash(row))
+        return replay(self, row)
+
+    fresh = Problem.of(resolve(GEMM), load_chip("ascend-910b1"))
+    assert all(s.road == "columns" for s in fresh.sketches)
+    monkeypatch.setattr(Sketch, "replay", counting)
+    path = tmp_path / "run.jsonl"
+    execute(fresh, spec("none"), path)
+    measured = [t for t in Log(path).measured if t.measurement.failure is None]
+    best, bests = float("inf"), []
+    for t in measured:
+        if t.measurement.mean_us < best:
+            best = t.measurement.mean_us
+            bests.append(t.candidate)
+    assert replayed == bests
 
 
 HEAD = """
