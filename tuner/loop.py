@@ -186,10 +186,11 @@ class Loop:
         """
         self.tally.virtual_s += REPLAY_S
         handle, kernels = self.problem.handle(offer.sketch, offer.row), None
-        if self.problem.sketches[offer.sketch].road == "columns":
+        rejection = None
+        if by_columns := self.problem.sketches[offer.sketch].road == "columns":
             kernels = found.table.take_candidates([offer.place])
             rejection = PREDICTED if found.rejected[offer.place] else None
-        else:
+        if rejection is None and (self.backend.needs_schedule or not by_columns):
             rejection = self.problem.rejection(offer.candidate, handle)
         if rejection is None:
             offer.job = Job(offer.candidate, handle, kernels)

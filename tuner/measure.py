@@ -53,6 +53,11 @@ class Backend(Protocol):
         """What the header of a log calls it."""
         ...
 
+    @property
+    def needs_schedule(self) -> bool:
+        """Whether it takes replayed schedules only; a simulator takes kernel tables."""
+        ...
+
     def measure(self, jobs: Sequence[Job]) -> list[Measurement]:
         """One measurement a job, in order."""
         ...
@@ -69,6 +74,11 @@ class Recalled:
     def name(self) -> str:
         """The backend's name."""
         return self.backend.name
+
+    @property
+    def needs_schedule(self) -> bool:
+        """As the backend says."""
+        return self.backend.needs_schedule
 
     def measure(self, jobs: Sequence[Job]) -> list[Measurement]:
         """One measurement a job, in order, from memory where it is there."""
@@ -102,6 +112,7 @@ class SimBackend:
     """
 
     name = "sim"
+    needs_schedule = False
 
     def __init__(
         self,

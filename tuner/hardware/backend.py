@@ -35,6 +35,8 @@ class RealBackend:
         There is no such hardware.
     """
 
+    needs_schedule = True
+
     def __init__(self, name: str, chip: Chip, repeats: int, keep: Keep) -> None:
         self._name, self._chip, self._keep = name, chip, keep
         self._target = spaces.target(chip)

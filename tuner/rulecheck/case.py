@@ -19,7 +19,7 @@ from tuner.bench.reference import Reference, kept_by_rules
 from tuner.describe import describe
 from tuner.problem import Problem
 from tuner.runs import task_stage
-from tuner.truth import BoolColumn, verifier_rejects
+from tuner.truth import BoolColumn
 
 CHUNK = 4096  # candidates that a rule is asked about at once
 
@@ -72,7 +72,7 @@ class Case:
     def passes_verifier(self) -> BoolColumn:
         """``(n,)``: what TVM's own verifier lets pass."""
         out = np.ones(self.n, dtype=bool)
-        out[self.reference.readable] = ~verifier_rejects(self.reference.table, self.chip)
+        out[self.reference.readable] = ~self.problem.rejects(self.reference.table)
         return out
 
     @cached_property
