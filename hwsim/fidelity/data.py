@@ -16,6 +16,9 @@ from hwsim.result import FloatColumn
 from hwsim.table import KernelTable
 
 SUFFIXES = (".csv.gz", ".csv")
+# What cells that are missing, no numbers, zero or huge end in.
+_HUGE = 2.0**31  # no size of a kernel; products of several would wrap
+UNREADABLE = (ValueError, LookupError, ArithmeticError)
 
 
 class MeasuredError(ValueError):
@@ -93,6 +96,12 @@ def load(path: Path) -> Source:
     return Source(stem(path), frame.rename(columns=str.strip))
 
 
+def reason_of(error: Exception) -> str:
+    """Why rows are skipped on which a reader raised one of :data:`UNREADABLE`, in one line."""
+    text = " ".join(str(error).split())
+    return f"neither a column nor a known value: {text}" if isinstance(error, KeyError) else text
+
+
 def stem(path: Path) -> str:
     """The file's name without its suffixes."""
     return next(path.name[: -len(s)] for s in SUFFIXES if path.name.endswith(s))
@@ -104,19 +113,21 @@ def numbers(frame: pd.DataFrame, column: str) -> FloatColumn:
 
 
 def integers(frame: pd.DataFrame, column: str, default: int = 0) -> NDArray[np.int64]:
-    """``column`` as int64, ``default`` where there is no number or no such column."""
+    """``column`` as int64, ``default`` where there is no number below 2^31 or no such column."""
     if column not in frame:
         return np.full(len(frame), default, dtype=np.int64)
-    return np.nan_to_num(numbers(frame, column), nan=default).astype(np.int64)
+    values = numbers(frame, column)
+    return np.where(np.abs(values) < _HUGE, values, default).astype(np.int64)
 
 
 def complete(
     frame: pd.DataFrame, columns: tuple[str, ...], chip: str
 ) -> tuple[pd.DataFrame, list[Skip]]:
-    """The rows with a positive number in all of ``columns``, and a skip for the others."""
+    """The rows with a positive number below 2^31 in all ``columns``, and a skip for the others."""
     fine = np.ones(len(frame), dtype=bool)
     for column in columns:
-        fine &= numbers(frame, column) > 0
+        values = numbers(frame, column)
+        fine &= (values > 0) & (values < _HUGE)
     missing = int((~fine).sum())
-    skips = [Skip(chip, missing, f"no positive number in {', '.join(columns)}")] if missing else []
-    return frame[fine], skips
+    reason = f"no positive number in {', '.join(columns)}, or one beyond 2^31"
+    return frame[fine], [Skip(chip, missing, reason)] if missing else []

@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.backends import simulate
-from hwsim.fidelity.data import Finding, MeasuredError, Part, Skip, files, load, stem
+from hwsim.fidelity.data import (
+    UNREADABLE,
+    Finding,
+    MeasuredError,
+    Part,
+    Skip,
+    files,
+    load,
+    reason_of,
+    stem,
+)
 from hwsim.fidelity.kinds import read
 from hwsim.fidelity.measures import Scores, score
 from hwsim.fidelity.shelf import Shelf
@@ -87,10 +97,8 @@ def _read(path: Path, shelf: Shelf) -> list[Finding]:
         return [Skip("", 0, str(error))]
     try:
         return list(read(source, shelf))
-    except KeyError as error:
-        return [Skip("", len(source.frame), f"no column {error}")]
-    except ValueError as error:
-        return [Skip("", len(source.frame), " ".join(str(error).split()))]
+    except UNREADABLE as error:
+        return [Skip("", len(source.frame), reason_of(error))]
 
 
 def _compare(bare: Entry, part: Part) -> Iterator[Entry]:

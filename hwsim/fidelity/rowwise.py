@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwsim.chip import Chip, ChipError
+from hwsim.chip import Chip
 from hwsim.chips import chip_hash
-from hwsim.fidelity.data import Finding, Part, Skip, Source
+from hwsim.fidelity.data import UNREADABLE, Finding, Part, Skip, Source, reason_of
 from hwsim.result import FloatColumn
 from hwsim.table import KernelTable
 
@@ -50,13 +50,13 @@ def read_rows(source: Source, reading: Reading) -> Iterator[Finding]:
     for row in source.frame.to_dict("records"):
         try:
             chip = reading.chip_of(row)
-        except ChipError as error:
-            yield Skip(row.get("chip") or row.get("device", ""), 1, str(error))
+        except UNREADABLE as error:
+            yield Skip(row.get("chip") or row.get("device", ""), 1, reason_of(error))
             continue
         try:
             table = reading.table_of(row, chip)
-        except ValueError as error:
-            yield Skip(chip.name, 1, str(error))
+        except UNREADABLE as error:
+            yield Skip(chip.name, 1, reason_of(error))
             continue
         if table is None:
             yield Skip(chip.name, 1, reading.undescribed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -38,6 +39,7 @@ class Shelf:
         files = sorted(folder.glob("*.toml")) if folder is not None and folder.is_dir() else []
         self._own = {squeeze(chip.name): chip for chip in map(load_file, files)}
         self._shipped = {squeeze(name): name for name in chip_names()}
+        self._load = cache(load_chip)  # asked for every row
 
     def find(self, device: str, backend: str, board: str | None = None) -> Chip:
         """The chip that ``device`` names; ``board`` is its chip file where the name leaves it open.
@@ -49,7 +51,7 @@ class Shelf:
         """
         key = squeeze(device)
         name = self._shipped.get(key) or board or _ALIASES.get(key)
-        chip = load_chip(name) if name else self._own.get(key)
+        chip = self._load(name) if name else self._own.get(key)
         if chip is None:
             raise ChipError(f"no chip file for {device!r}, neither shipped nor in DIR/chips")
         if chip.backend != backend:

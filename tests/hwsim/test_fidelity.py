@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from hwsim.chip import ChipError
 from hwsim.chips import load_chip
 from hwsim.fidelity import Entry, MeasuredError, measure_folder
-from hwsim.fidelity.data import load, stem
+from hwsim.fidelity.data import UNREADABLE, Source, load, stem
 from hwsim.fidelity.kinds import read
 from hwsim.fidelity.measures import score
 from hwsim.fidelity.shelf import Shelf
@@ -96,7 +97,7 @@ def test_kinds_are_predicted(entries: list[Entry], dataset: str, chip: str, meas
         ("matmul_tiling_910b1", "Ascend310P", 1, "no chip file for 'Ascend310P'"),
         ("tile_experiments", "mlu370-x4", 1, "gives no tile parameters"),
         ("bang_ladder", "mlu370-x4", 1, "scalar code"),
-        ("narrow", "", 1, "no column 'dtype'"),
+        ("narrow", "", 1, "neither a column nor a known value: 'dtype'"),
         ("broken", "", 0, "not readable"),
     ],
 )
@@ -116,6 +117,20 @@ def test_every_row_is_compared_failed_or_skipped(folder: Path, entries: list[Ent
         found = [e for e in entries if e.dataset == stem(path) and e.measure == "latency"]
         failed = sum(f["measured"] for e in found for f in e.failures.values())
         assert sum(e.scores.n + e.skipped for e in found) + failed == rows
+
+
+@pytest.mark.parametrize("cell", [None, "abc", "0", "99999999999999999999"])
+def test_a_column_that_is_missing_or_nonsense_is_a_reason(folder: Path, cell: str | None) -> None:
+    shelf = Shelf(folder / "chips")
+    slow = {"deepbench_gemm", "llmcompass_measured", "neusight_h100_fp16_bmm"}  # try all tiles
+    for path in (p for p in folder.glob("*/*/*.csv*") if stem(p) not in slow | {"broken"}):
+        source = load(path)
+        for column in source.frame:
+            other = source.frame.drop(columns=[column])
+            if cell is not None:
+                other = source.frame.assign(**{str(column): cell})
+            with contextlib.suppress(*UNREADABLE):  # what skips the whole file
+                assert list(read(Source(source.name, other), shelf))
 
 
 def test_failures_are_compared_with_failures(entries: list[Entry]) -> None:
