@@ -53,15 +53,14 @@ def of_run(log: Path, candidate: str | None, chip_file: str | None) -> Scheduled
     return Scheduled(title, problem.chip, table, found.decisions)
 
 
-def of_decisions(workload: str, chip: str, text: str) -> Scheduled:
-    """A candidate of a workload's design space by its decisions, ``SKETCH:NAME=VALUE,...``.
+def of_decisions(problem: Problem, text: str) -> Scheduled:
+    """A candidate of a problem's design space by its decisions, ``SKETCH:NAME=VALUE,...``.
 
     Raises
     ------
     WrittenError
         The text is no candidate of the space, or TVM refuses it.
     """
-    problem = Problem.of(resolve(workload), load_chip(chip))
     sketch, row = read_candidate(problem.sketches, text)
     lowered = problem.lower(sketch, row)
     if lowered.rejection is not None:

@@ -12,7 +12,6 @@ import pytest
 from hwsim.chips import load_chip
 from pruner.host import RuleHost
 from pruner.rulesets import rule_set
-from tuner.bench.reference import build
 from tuner.cli.app import run
 from tuner.problem import Problem
 from tuner.rulecheck.case import Case
@@ -37,7 +36,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
 def case() -> Case:
     """A space of 372 candidates."""
     problem = Problem.of(resolve(WORKLOAD), load_chip(CHIP))
-    return Case(problem, build(problem, [], 0), rule_set("default"))
+    return Case.of_problem(problem, rule_set("default"), 0)
 
 
 def test_every_vandal_is_named(case: Case) -> None:
@@ -68,7 +67,8 @@ def test_every_vandal_is_named(case: Case) -> None:
 def _measured_by_hand(case: Case, found: Findings | None) -> None:
     """The measures of a rule against those of its mask, computed from the same reference."""
     assert found is not None
-    table, latency = case.reference.table, case.reference.latency_us
+    ((_, table),) = case.chunks()
+    latency = case.latency_us
     cores = table.per_candidate(table["clusters"] * table["cores_per_cluster"], np.maximum)
     gone, near = cores > 1, latency <= latency.min() * 1.05
     assert gone[near].any()
@@ -149,6 +149,8 @@ def test_bounds_and_remarks() -> None:
         (("check", "--rule", "int-overflow", "--rules", "nope"), "rule set 'nope'"),
         (("check", "--rule", "int-overflow", "--limit-s", "0"), "--limit-s"),
         (("simulate", "--decisions", "0:x=1"), "expected with --chip and --workload"),
+        (("check", "--rule", "int-overflow", "--space", "nope"), "space 'nope': unknown"),
+        (("simulate", "--space", "nope", "--decisions", "0:x=1"), "space 'nope': unknown"),
         (("simulate", *SPACE, "--decisions", "9:x=1"), "with a sketch below"),
     ],
 )
@@ -180,3 +182,13 @@ def test_a_candidate_is_written_and_read_back() -> None:
     ):
         with pytest.raises(WrittenError, match=part):
             read_candidate(problem.sketches, text)
+
+
+def test_a_space_of_the_catalogue_is_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--space", "ascend-conv-small", "--rule", "capacity{scope=l1}")
+    code, out, _ = said(capsys, "check", *arguments, "--format", "json")
+    (case,) = json.loads(out)["rules"][0]["cases"]
+    assert code == 0
+    assert case["exhaustive"]
+    assert case["space"] == "ascend-conv-small"
+    assert case["candidates"] == 42240

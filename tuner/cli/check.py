@@ -13,6 +13,7 @@ from tuner.cli.options import Format, FormatOption, RulesOption, SeedOption, pri
 
 if TYPE_CHECKING:
     from pruner.host import Described
+    from tuner.problem import Problem
     from tuner.rulecheck.case import Case
     from tuner.rulecheck.check import CaseResult, RuleResult
 
@@ -33,6 +34,9 @@ def check(
     workload: Annotated[list[str], typer.Option(help="spec, catalogue name or .py file")] = list(
         DEFAULT_WORKLOADS
     ),
+    space: Annotated[
+        list[str], typer.Option(help="space of `prunelab oracle` instead of chips and workloads")
+    ] = [],
     rules: RulesOption = "default",
     max_regret: Annotated[
         float, typer.Option(min=0, help="how much slower the best may become")
@@ -61,7 +65,7 @@ def check(
         raise UsageError("no rule: give a .py file, or a spec with --rule")
     with RuleHost([str(file)] if file else [], limit_s) as host:
         found = host.describe(rule)
-        cases = _cases(found, chip, workload, rules, seed)
+        cases = _cases(found, space, chip, workload, rules, seed)
         bounds = Bounds(max_regret, max_false_prunes)
         results = list(check_rules(host, found, cases, bounds))
     if fmt is Format.json:
@@ -73,18 +77,27 @@ def check(
 
 
 def _cases(
-    found: list[Described], chips: list[str], workloads: list[str], rules: str, seed: int
+    found: list[Described],
+    spaces: list[str],
+    chips: list[str],
+    workloads: list[str],
+    rules: str,
+    seed: int,
 ) -> list[Case]:
     """The spaces that one of the rules can read."""
     from hwsim.chips import load_chip
     from pruner.rulesets import rule_set
-    from tuner.rulecheck.sources import of_workloads
+    from tuner.oracle import recipe_named
+    from tuner.rulecheck.sources import of_spaces, of_workloads
     from tuner.workloads import resolve
 
     base = rule_set(rules)
+    wanted = {backend for rule in found for backend in rule.backends}
+    recipes = [recipe_named(name) for name in dict.fromkeys(spaces)]
+    if recipes:
+        return of_spaces([r for r in recipes if load_chip(r.chip).backend in wanted], base)
     programs = [resolve(name) for name in dict.fromkeys(workloads)]
     loaded = [load_chip(name) for name in dict.fromkeys(chips)]
-    wanted = {backend for rule in found for backend in rule.backends}
     return of_workloads([c for c in loaded if c.backend in wanted], programs, base, seed)
 
 
@@ -107,7 +120,7 @@ def _show(result: RuleResult) -> None:
 
 
 def _name(case: CaseResult) -> str:
-    return f"{case.case.chip.name} {case.case.name or case.case.problem.workload.name}"
+    return case.case.label
 
 
 def _row(case: CaseResult) -> list[str]:
@@ -132,7 +145,10 @@ def _show_worst(case: CaseResult) -> None:
         typer.echo(f"{head} ({_name(case)})")
         typer.echo(printable(f"  {worst.why.reason}"))
         c = case.case
-        typer.echo(
-            f"  prunelab simulate --chip {c.chip.name} --workload {c.problem.workload.name}"
-            f" --decisions '{worst.decisions}'"
-        )
+        typer.echo(f"  prunelab simulate {_where(c.problem)} --decisions '{worst.decisions}'")
+
+
+def _where(problem: Problem) -> str:
+    if problem.space:
+        return f"--space {problem.space}"
+    return f"--chip {problem.chip.name} --workload {problem.workload.name}"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hwsim.chip import Chip
     from hwsim.simulation import Simulation
     from hwsim.table import KernelTable
+    from tuner.problem import Problem
 
 _MATMULS = ("gemm", "batch_matmul")
 
@@ -34,6 +35,9 @@ def simulate(
     decisions: Annotated[
         str | None, typer.Option(help="SKETCH:NAME=VALUE,... as `check` writes them")
     ] = None,
+    space: Annotated[
+        str | None, typer.Option(help="space of `prunelab oracle` that --decisions are of")
+    ] = None,
     timeline: Annotated[Path | None, typer.Option(help="write a trace for Perfetto")] = None,
     fmt: FormatOption = Format.table,
 ) -> None:
@@ -50,11 +54,9 @@ def simulate(
     if candidate is not None and run is None:
         raise UsageError("--candidate: expected with --run LOG")
     if decisions is not None:
-        if workload is None or chip is None:
-            raise UsageError("--decisions: expected with --chip and --workload")
         from tuner.scheduled import of_decisions
 
-        found = of_decisions(workload, chip, decisions)
+        found = of_decisions(_problem(chip, workload, space), decisions)
         _report(found.title, found.table, found.chip, found.decisions, timeline, fmt)
         return
     if run is not None or trace is not None:
@@ -89,6 +91,19 @@ def _by_hand(
     given = _shape(workload, chip) | _pairs(tiles)
     title = ", ".join(f"{key}={value}" for key, value in given.items())
     _report(f"{name} {title}", table_by_hand(chip, name, given), chip, {}, timeline, fmt)
+
+
+def _problem(chip: str | None, workload: str | None, space: str | None) -> Problem:
+    from hwsim.chips import load_chip
+    from tuner.oracle import problem_of, recipe_named
+    from tuner.problem import Problem
+    from tuner.workloads import resolve
+
+    if space is not None:
+        return problem_of(recipe_named(space))
+    if workload is None or chip is None:
+        raise UsageError("--decisions: expected with --chip and --workload, or with --space")
+    return Problem.of(resolve(workload), load_chip(chip))
 
 
 def _pairs(tiles: str) -> dict[str, str]:

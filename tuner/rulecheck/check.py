@@ -30,7 +30,7 @@ class CaseResult:
         return {
             "chip": self.case.chip.name,
             "workload": self.case.problem.workload.name,
-            "space": self.case.name,
+            "space": self.case.problem.space,
             "exhaustive": self.case.exhaustive,
             **({} if found is None else found.measures),
             "cost": {} if found is None else dict(found.cost),
@@ -52,8 +52,7 @@ class RuleResult:
         """What speaks against shipping, each with the space where it was found."""
         found = []
         for c in self.cases:
-            where = f"{c.case.chip.name} {c.case.name or c.case.problem.workload.name}"
-            found += [f"{why} ({where})" for why in c.objections]
+            found += [f"{why} ({c.case.label})" for why in c.objections]
         return found
 
     @property

@@ -12,9 +12,9 @@ import numpy as np
 from pruner.host import Described, RuleHost
 from pruner.verdict import Verdict
 from tuner.bench import metrics
-from tuner.bench.reference import node_validity, survive_task
+from tuner.bench.reference import survive_task
 from tuner.decisions import IntColumn
-from tuner.rulecheck.case import CHUNK, Case
+from tuner.rulecheck.case import Case
 from tuner.truth import BoolColumn
 from tuner.written import value_name, written
 
@@ -70,7 +70,7 @@ def hold(host: RuleHost, rule: Described, case: Case) -> Findings:
 
 
 def _measures(case: Case, keep: BoolColumn, hard: bool) -> dict[str, float | None]:
-    latency, optimum_us = case.reference.latency_us, case.reference.optimum_us
+    latency, optimum_us = case.latency_us, case.optimum_us
     gone, n = ~keep, max(1, case.n)
     near = case.near
     space = metrics.space(keep, latency, optimum_us)
@@ -92,7 +92,7 @@ def _measures(case: Case, keep: BoolColumn, hard: bool) -> dict[str, float | Non
 
 def _worst(case: Case, keep: BoolColumn, hard: bool) -> IntColumn:
     """The fastest of what should not have gone: near the optimum, or running despite a limit."""
-    latency = case.reference.latency_us
+    latency = case.latency_us
     wrong = ~keep & (np.isfinite(latency) if hard else case.near)
     found = np.flatnonzero(wrong)
     return np.asarray(found[np.argsort(latency[found], kind="stable")][:WORST])
@@ -122,13 +122,13 @@ class _Held:
         return {}
 
     def worst(self, index: int) -> Worst:
-        sketch, row = self.case.reference.pool.locate(index)
+        sketch, row = self.case.pool.locate(index)
         of = self.case.problem.sketches[sketch]
-        latency_us = float(self.case.reference.latency_us[index])
+        latency_us = float(self.case.latency_us[index])
         return Worst(
             of.hash(row),
             latency_us,
-            latency_us / self.case.reference.optimum_us - 1,
+            latency_us / self.case.optimum_us - 1,
             written(of, row),
             self._why(index),
         )
@@ -140,7 +140,7 @@ class _OfTrial(_Held):
     @property
     def _best_us(self) -> float:
         """A rule that follows the best latency prunes most once the optimum is known."""
-        return self.case.reference.optimum_us
+        return self.case.optimum_us
 
     def _ask(self) -> BoolColumn:
         keep = np.ones(self.case.n, dtype=bool)
@@ -163,10 +163,7 @@ class _OfTrial(_Held):
 
     def _why(self, index: int) -> Verdict:
         """Asked in the same company: a rule may go by the batch."""
-        place = int(np.searchsorted(np.flatnonzero(self.case.reference.readable), index))
-        chunks = list(self.case.chunks())
-        part, table = chunks[place // CHUNK]
-        at = int(np.searchsorted(part, index))
+        at, table = self.case.chunk_of(index)
         spec, chip = self.rule.spec, self.case.chip
         return self.host.verdicts(spec, table, chip, self._best_us, [at])[0]
 
@@ -179,16 +176,16 @@ class _OfTask(_Held):
         self.said = said = [self.host.reduce(spec, task, chip) for task in self.case.tasks]
         self.seconds = [s.seconds for s in said]
         self.remarks = tuple(dict.fromkeys(text for s in said for text in s.remarks))
-        return survive_task(self.case.problem, self.case.reference.pool, said)
+        return survive_task(self.case.problem, self.case.pool, said)
 
     def cost(self) -> dict[str, float]:
         return {"task_us": round(statistics.mean(self.seconds) * 1e6, 1)}
 
     def nodes(self) -> dict[str, float]:
-        return metrics.nodes(node_validity(self.case.problem, 0), [s.allowed for s in self.said])
+        return metrics.nodes(self.case.validity, [s.allowed for s in self.said])
 
     def _why(self, index: int) -> Verdict:
-        sketch, row = self.case.reference.pool.locate(index)
+        sketch, row = self.case.pool.locate(index)
         task = self.case.tasks[sketch]
         for d in self.case.problem.sketches[sketch].decisions:
             allowed = self.said[sketch].allowed.get(d.name)
