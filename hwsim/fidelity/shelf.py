@@ -28,6 +28,8 @@ _ALIASES = {
     "rtxtitan": "titan-rtx",
     "titan": "titan-rtx",
     "1080ti": "gtx-1080-ti",
+    "a10080gbpcie": "a100-pcie-80gb",
+    "h10080gbhbm3": "h100-sxm",
 }
 
 
@@ -51,6 +53,8 @@ class Shelf:
         """
         key = squeeze(device)
         name = self._shipped.get(key) or board or _ALIASES.get(key)
+        if name is None and key not in self._own:  # the memory may say no more than the product
+            name = self._shipped.get(re.sub(r"\d+gb$", "", key))
         chip = self._load(name) if name else self._own.get(key)
         if chip is None:
             raise ChipError(f"no chip file for {device!r}, neither shipped nor in DIR/chips")
@@ -82,5 +86,9 @@ def on_chip(
 
 
 def squeeze(name: str) -> str:
-    """Letters and digits of ``name`` in lower case, without the maker's name."""
-    return re.sub(r"[^a-z0-9]", "", name.lower().replace("nvidia", ""))
+    """Letters and digits of ``name`` in lower case, without maker, brand and version of the socket.
+
+    ``NVIDIA A100-SXM4-40GB`` and ``a100-sxm-40gb`` are one.
+    """
+    socket = re.sub(r"(sxm)\d(?![a-z0-9])", r"\1", name.lower())
+    return re.sub(r"nvidia|tesla|geforce|[^a-z0-9]", "", socket)

@@ -191,7 +191,9 @@ def test_one_reader_takes_a_file(folder: Path) -> None:
         ("RTX_2080_Ti", "rtx-2080-ti"), ("2080Ti", "rtx-2080-ti"), ("RTX_Titan", "titan-rtx"),
         ("RTX_3060_laptop", "rtx-3060-laptop"), ("A4000", "rtx-a4000"), ("A6000", "rtx-a6000"),
         ("1080ti", "gtx-1080-ti"), ("v100", "v100-sxm2"), ("P100", "p100-sxm2"),
-        ("MLU370-X4", "mlu370-x4"),
+        ("MLU370-X4", "mlu370-x4"), ("Tesla V100-SXM2-32GB", "v100-sxm2"),
+        ("NVIDIA A100-SXM4-80GB", "a100-sxm-80gb"), ("NVIDIA GeForce RTX 3090", "rtx-3090"),
+        ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"), ("NVIDIA H100 80GB HBM3", "h100-sxm"),
     ],
 )  # fmt: skip
 def test_devices_are_found_under_their_public_names(device: str, chip: str) -> None:
