@@ -84,7 +84,7 @@ class Loop:
         offers, shut = self._one_round()
         self.measured = [o.measurement for o in offers if o.measurement is not None]
         self._empty = 0 if any(o.job for o in offers) else self._empty + 1
-        self._closed = self._closed + 1 if shut else 0
+        self._closed = self._closed + 1 if shut and self.strategy.guided else 0
         if not offers:
             self.end("space exhausted")
         elif self._empty == EMPTY_ROUNDS:

@@ -16,8 +16,10 @@ from hwsim.chips import load_chip
 from traces import End, Header, Note, TaskPrune, Trial, read
 from tuner import tir
 from tuner.measure import SimBackend
+from tuner.offers import Round
 from tuner.problem import Problem
 from tuner.runs import RunSpec, execute
+from tuner.search import STRATEGIES
 from tuner.sketch import Sketch
 from tuner.spaces import SpaceError
 from tuner.workloads import resolve
@@ -162,6 +164,21 @@ def test_a_finished_run_is_resumed_without_a_measurement(
     assert not counted
     assert tally.measured == TRIALS
     assert path.read_bytes() == finished("ascend-910b1", "two-stage").bytes
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_a_shut_gate_ends_only_a_search_that_prefers_what_the_model_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(Round, "shut", property(lambda self: True))
+    path = tmp_path / "run.jsonl"
+    execute(problem("mlu370-s4"), spec("trial", strategy=name, trials=32), path)
+    end = Log(path).end
+    if STRATEGIES[name].guided:
+        assert end.reason.startswith("converged")
+        assert end.measured < 32
+    else:
+        assert end.reason == "budget"
 
 
 def test_progress_is_told_after_every_round_and_at_the_end(tmp_path: Path) -> None:

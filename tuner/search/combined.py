@@ -26,6 +26,7 @@ class Combined:
     """See the module; deterministic for a seed and a deterministic ``score``."""
 
     name = "combined"
+    guided = True
 
     def __init__(
         self, spaces: tuple[SketchSpace, ...], seed: int, screened: int = SCREENED

@@ -39,6 +39,7 @@ class Evolutionary:
     """
 
     name = "evolutionary"
+    guided = True
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ class Mcts:
     """
 
     name = "mcts"
+    guided = True
 
     def __init__(
         self,

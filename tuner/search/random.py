@@ -13,6 +13,7 @@ class RandomSearch:
     """Proposes candidates in random order and learns nothing; nothing is ``screened``."""
 
     name = "random"
+    guided = False
 
     def __init__(
         self, spaces: tuple[SketchSpace, ...], seed: int, screened: int = SCREENED

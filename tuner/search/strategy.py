@@ -26,10 +26,13 @@ class Strategy(Protocol):
     """Proposes batches of candidates that it never proposed before, unless they were released.
 
     ``score`` predicts the logarithm of each candidate's latency in us, ``None`` while nothing was
-    measured.  The order of what is proposed is the order of preference.
+    measured.  The order of what is proposed is the order of preference.  ``guided`` says whether
+    the preferred ones are the best that ``score`` knows of: if a gate lets none of these pass, the
+    search has converged; of any others that says nothing.
     """
 
     name: str
+    guided: bool
 
     def propose(self, n: int, score: Score | None) -> tuple[Pool, NDArray[np.int64]]:
         """Up to ``n`` new candidates, and their flat indices in order of preference.  An empty pool

@@ -19,6 +19,8 @@ class Walk:
     in the order of the walk.
     """
 
+    guided = False
+
     def __init__(self, spaces: tuple[SketchSpace, ...]) -> None:
         self._numbering = Numbering(spaces)
         self._size = self._numbering.size
