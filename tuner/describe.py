@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pruner.scopes import scopes_of
 from pruner.task import Axis, Meaning, Role, Task
 from pruner.task import Decision as TaskDecision
 from tuner.decisions import Decision
@@ -31,9 +32,11 @@ _SERIAL: Role = "serial"
 
 
 def describe(sketch: Sketch) -> Task:
-    """The task stage's description of a sketch; without the columnar road, decisions alone."""
+    """The task stage's description of a sketch; without the columnar road, or on a chip without
+    scopes that a candidate can overflow, decisions alone.
+    """
     backend = sketch.chip.backend
-    if sketch.road == "tir":
+    if sketch.road == "tir" or not scopes_of(backend):
         decisions = tuple(_bare(sketch, d) for d in sketch.decisions)
         return Task(f"sketch {sketch.index}", backend, decisions)
     measured = Measured.of(sketch, SAMPLE)

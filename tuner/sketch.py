@@ -16,7 +16,13 @@ from tvm.s_tir import Schedule, Trace
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from tuner import tir
-from tuner.columns import ColumnRoad, Unsupported, column_road
+from tuner.columns import (
+    ColumnRoad,
+    LocatedRoad,
+    Unsupported,
+    column_road,
+    located_road,
+)
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.decode import decisions_of
 from tuner.nest import Nest
@@ -144,7 +150,7 @@ class Sketch:
     @property
     def road(self) -> Literal["columns", "tir"]:
         """How :meth:`kernels` works: over whole columns, or by replaying every candidate."""
-        return "columns" if isinstance(self._columns, ColumnRoad) else "tir"
+        return "tir" if isinstance(self._columns, str) else "columns"
 
     @property
     def fallback_reason(self) -> str | None:
@@ -152,15 +158,18 @@ class Sketch:
         return self._columns if isinstance(self._columns, str) else None
 
     @cached_property
-    def _columns(self) -> ColumnRoad | str:
+    def _columns(self) -> ColumnRoad | LocatedRoad | str:
         rows = self.sample(np.random.default_rng(0), CHECKED)
+        about = self.initial, self._instructions, self.decisions, self.chip.backend
         try:
-            return column_road(
-                self.initial, self._instructions, self.decisions, self.chip.backend, rows,
-                lambda row: tir.nest(self.replay(row), self.workload),
-            )  # fmt: skip
+            if any(d.kind == "compute_location" for d in self.decisions):
+                return located_road(LocatedRoad(*about, self._nest_of), rows)
+            return column_road(*about, rows, self._nest_of)
         except Unsupported as reason:
             return str(reason)
+
+    def _nest_of(self, row: IntColumn) -> Nest:
+        return tir.nest(self.replay(row), self.workload)
 
     def kernels(self, matrix: IntMatrix) -> KernelTable:
         """The kernel table of the candidates in ``(n, width)`` decision vectors.
@@ -177,16 +186,16 @@ class Sketch:
         backend = self.chip.backend
         if not len(matrix):
             return KernelTable(backend, 0)
-        if isinstance(self._columns, ColumnRoad):
+        if not isinstance(self._columns, str):
             return self._columns.kernels(matrix)
         rows = (tir.kernels(self.replay(row), self.workload, backend) for row in matrix)
         return KernelTable.concat(list(rows))
 
     def nest(self, matrix: IntMatrix) -> Nest:
         """The loop nest of candidates on the ``columns`` road, which :attr:`road` has to be."""
-        if not isinstance(self._columns, ColumnRoad):
+        if isinstance(self._columns, str):
             raise ValueError(f"sketch {self.index} has no columns road: {self._columns}")
-        return self._columns.template.nest(matrix)
+        return self._columns.nest(matrix)
 
     def row_of(self, trace: Any) -> IntColumn:
         """The decision vector ``(width,)`` of a trace of this sketch, e.g. a database record's."""

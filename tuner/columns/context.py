@@ -18,7 +18,7 @@ class Context:
     """The program so far, and what each random variable of the trace stands for."""
 
     program: Program
-    values: dict[Any, Loop | Block | Expr] = field(default_factory=dict)
+    values: dict[Any, Loop | Block | Expr | int] = field(default_factory=dict)
 
     def loop(self, rv: Any) -> Loop:
         """The loop that a random variable stands for."""

@@ -26,6 +26,10 @@ class ColumnRoad:
     template: Template
     backend: str
 
+    def nest(self, matrix: IntMatrix) -> Nest:
+        """The nest of the candidates in a decision matrix ``(n, d)``."""
+        return self.template.nest(matrix)
+
     def kernels(self, matrix: IntMatrix) -> KernelTable:
         """The kernel table of the candidates in a decision matrix ``(n, d)``."""
         return kernel_table(self.template.nest(matrix), self.backend)
