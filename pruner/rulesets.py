@@ -1,7 +1,8 @@
 """The rule sets that ship, and how users add their own rules to one.
 
 ``default`` is safe: hard limits, and performance rules only where another candidate is certain to
-be at least as good.  ``as-described`` is the published description to the letter, and not safe.
+be at least as good; on a real CPU, where nothing is certain before it is measured, rules of thumb
+that probes keep honest.  ``as-described`` is the published description to the letter, and not safe.
 ``heuristic`` is the mean-cost rule of the Ansor description alone.
 """
 
@@ -52,6 +53,8 @@ _VALUES = (
     "value-completion",
 )
 
+_CPU = ("vector-fill", "idle-cores", "accumulator-tile", "cache-tile", "unrolled-code")
+
 RULE_SETS: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> version, printed rules
     "default": (
         "1.0.0",
@@ -61,6 +64,7 @@ RULE_SETS: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> version, printe
             *_HARD,
             "sram-fallback",
             "roofline-bound",
+            *_CPU,
         ),
     ),
     "as-described": (

@@ -25,7 +25,7 @@ class IntOverflow:
 
     name: ClassVar[str] = "int-overflow"
     stage: ClassVar[Stage] = "trial"
-    backends: ClassVar[tuple[str, ...]] = ("ascend_cube", "mlu_sram", "gpu_sm")
+    backends: ClassVar[tuple[str, ...]] = ("ascend_cube", "mlu_sram", "gpu_sm", "cpu")
     hard: ClassVar[bool] = True
 
     def check(self, table: KernelTable, chip: Chip) -> Finding:

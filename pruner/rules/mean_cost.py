@@ -28,7 +28,7 @@ class MeanCost:
 
     name: ClassVar[str] = "mean-cost"
     stage: ClassVar[Stage] = "trial"
-    backends: ClassVar[tuple[str, ...]] = ("ascend_cube", "mlu_sram", "gpu_sm")
+    backends: ClassVar[tuple[str, ...]] = ("ascend_cube", "mlu_sram", "gpu_sm", "cpu")
     hard: ClassVar[bool] = False
 
     alpha: float = 1.0

@@ -22,7 +22,7 @@ class UnitSplit:
 
     name: ClassVar[str] = "unit-split"
     stage: ClassVar[Stage] = "task"
-    backends: ClassVar[tuple[str, ...]] = ("ascend_cube", "mlu_sram", "gpu_sm")
+    backends: ClassVar[tuple[str, ...]] = ("ascend_cube", "mlu_sram", "gpu_sm", "cpu")
     hard: ClassVar[bool] = False
     joint: ClassVar[bool] = False
 

@@ -17,7 +17,12 @@ from pruner.rulesets import RULE_SETS, rule_set
 from pruner.scopes import SCOPES
 from pruner.testing import conform, conform_task
 
-CHIPS = {"ascend_cube": "ascend-910b1", "mlu_sram": "mlu370-s4", "gpu_sm": "a100-sxm-40gb"}
+CHIPS = {
+    "ascend_cube": "ascend-910b1",
+    "mlu_sram": "mlu370-s4",
+    "gpu_sm": "a100-sxm-40gb",
+    "cpu": "local-cpu",
+}
 
 SPECS = [
     *(f"capacity{{scope={scope}}}" for scope in SCOPES),
@@ -25,6 +30,7 @@ SPECS = [
     "int-overflow", "tensor-blocks", "sram-fallback", "roofline-bound", "core-starvation",
     "short-transfer", "occupancy-floor", "register-spill", "bank-conflict",
     "vector-length", "vector-length{table=as_described}", "mean-cost", "mean-cost{budget=7}",
+    "vector-fill", "idle-cores", "accumulator-tile", "cache-tile", "unrolled-code",
 ]  # fmt: skip
 TASK_SPECS = [
     *(f"value-capacity{{scope={scope}}}" for scope in SCOPES),

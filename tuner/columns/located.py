@@ -106,9 +106,7 @@ def located_road(road: LocatedRoad, rows: IntMatrix) -> LocatedRoad:
     table = road.kernels(rows)
     if road.fallen and not road._roads:
         raise Unsupported(next(iter(road.fallen.values())))
-    expected = KernelTable.concat(
-        [kernel_table(road.reference(row), road.backend) for row in rows]
-    )
+    expected = KernelTable.concat([kernel_table(road.reference(row), road.backend) for row in rows])
     if wrong := differing(table, expected):
         raise Unsupported(f"differs from the replayed candidates in {', '.join(wrong)}")
     return road

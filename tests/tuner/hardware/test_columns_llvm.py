@@ -1,0 +1,64 @@
+"""The LLVM space over columns: equal to reading the scheduled TIR, before postprocs and after."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hwsim.chips import load_chip
+from hwsim.table import KernelTable
+from tuner import tir
+from tuner.columns import LocatedRoad, differing
+from tuner.problem import Problem
+from tuner.summary import kernel_table
+from tuner.workloads import resolve
+
+GEMM = "gemm:64x96x128:float32"
+CONV = "conv2d:1x10x10x16x16x3x3x1x1:float32"
+
+
+@pytest.fixture(scope="module", params=[GEMM, CONV])
+def problem(request: pytest.FixtureRequest) -> Problem:
+    return Problem.of(resolve(request.param), load_chip("local-cpu"))
+
+
+def test_the_columns_road_equals_the_tir_road(problem: Problem) -> None:
+    for sketch in problem.sketches:
+        assert sketch.road == "columns", sketch.fallback_reason
+        rows = sketch.sample(np.random.default_rng(7), 12)
+        nests = [tir.nest(sketch.replay(row), problem.workload) for row in rows]
+        expected = KernelTable.concat([kernel_table(n, "cpu") for n in nests])
+        assert differing(sketch.kernels(rows), expected) == []
+
+
+def test_loops_are_those_that_tvms_postprocessors_make(problem: Problem) -> None:
+    for sketch in problem.sketches:
+        rows = sketch.sample(np.random.default_rng(3), 8)
+        before = sketch.kernels(rows)
+        done = [problem.lower(sketch.index, row).schedule for row in rows]
+        after = KernelTable.concat([tir.kernels(s, problem.workload, "cpu") for s in done])
+        assert differing(before, after) == []
+        assert len(set(before["vector_lanes"].tolist())) > 1
+        assert len(set(before["blocks"].tolist())) > 1
+
+
+def test_locations_come_out_where_tvm_puts_them() -> None:
+    sketch = Problem.of(resolve(CONV), load_chip("local-cpu")).sketches[2]
+    road = sketch._columns
+    assert isinstance(road, LocatedRoad)
+    rows = sketch.sample(np.random.default_rng(11), 12)
+    start = next(d.start for d in sketch.decisions if d.kind == "compute_location")
+    recorded = [sketch.row_of(sketch.replay(row).trace)[start] for row in rows]
+    assert road.taken(rows)[:, 0].tolist() == recorded
+    assert recorded != rows[:, start].tolist()  # some of them had to move
+
+
+def test_an_outcome_that_cannot_be_interpreted_takes_the_other_road_and_is_counted() -> None:
+    sketch = Problem.of(resolve(CONV), load_chip("local-cpu")).sketches[2]
+    road = sketch._columns
+    assert isinstance(road, LocatedRoad)
+    rows = sketch.sample(np.random.default_rng(2), 4)
+    expected = road.kernels(rows)
+    broken = tuple(road.taken(rows)[0].tolist())
+    road.fallen[broken] = "not today"
+    assert differing(road.kernels(rows), expected) == []
