@@ -13,11 +13,10 @@ from tuner.nest import Access, Digit, IntColumn, Statement
 from tuner.summary.common import Columns, common
 from tuner.summary.cpu_loops import parallel_extent, unrolled, vector_lanes
 from tuner.summary.geometry import (
+    Region,
     address_step,
     element_bytes,
     extents,
-    footprint,
-    run,
     strides,
 )
 from tuner.summary.roles import Kernel
@@ -110,7 +109,7 @@ def _levels(kernel: Kernel, levels: list[IntColumn]) -> Columns:
 
 def _bytes(kernel: Kernel, access: Access, digits: Iterable[Digit]) -> NDArray[np.float64]:
     buffer = kernel.buffer(access)
-    touched = footprint(access, digits, buffer, kernel.n)
+    touched = Region(access, buffer, kernel.n).grow(digits).elements
     return np.asarray(touched * element_bytes(buffer), dtype=np.float64)
 
 
@@ -162,5 +161,5 @@ def _movement(
         count=each,
         block_bytes=_bytes(kernel, access, inside) * count / tasks,
         unique_bytes=_bytes(kernel, access, statement.digits),
-        shape={"run_bytes": run(access, inside, buffer, n) * element_bytes(buffer)},
+        shape={"run_bytes": Region(access, buffer, n).grow(inside).run * element_bytes(buffer)},
     )

@@ -148,15 +148,6 @@ class Dimension:
         return np.asarray(np.minimum(steps, self.iterations * self.access.extent[self.dim]))
 
 
-def dimensions(access: Access, digits: Iterable[Digit], n: int) -> list[Dimension]:
-    """The dimensions of an access while ``digits`` vary."""
-    out = [Dimension(access, dim, n) for dim in range(len(access.dims))]
-    for digit in digits:
-        for dimension in out:
-            dimension.grow(digit)
-    return out
-
-
 def hull(access: Access, digits: Iterable[Digit], dim: int, n: int) -> IntColumn:
     """Extent of dimension ``dim`` while ``digits`` vary."""
     dimension = Dimension(access, dim, n)
@@ -166,43 +157,47 @@ def hull(access: Access, digits: Iterable[Digit], dim: int, n: int) -> IntColumn
 
 
 @dataclass
-class Footprint:
-    """Distinct elements that an access touches, clipped to the buffer, while digits are added."""
+class Region:
+    """What an access touches of its buffer while more and more digits vary.
+
+    Digits may come in any order, so that one pass gives the region of some and then that of all.
+    """
 
     access: Access
     buffer: Buffer
     n: int
 
     def __post_init__(self) -> None:
-        self._dims = dimensions(self.access, (), self.n)
-        self._touched = [np.minimum(d.touched, self.buffer.shape[d.dim]) for d in self._dims]
-        self.elements = product(self._touched, self.n)
+        self._dims = [Dimension(self.access, dim, self.n) for dim in range(len(self.access.dims))]
+        self._touched: list[IntColumn | None] = [None] * len(self._dims)
 
-    def grow(self, digit: Digit) -> None:
-        """Let one more digit vary."""
-        changed = [d for d in self._dims if d.grow(digit)]
-        for d in changed:
-            self._touched[d.dim] = np.minimum(d.touched, self.buffer.shape[d.dim])
-        if changed:
-            self.elements = product(self._touched, self.n)
+    def grow(self, digits: Iterable[Digit]) -> Region:
+        """Let more digits vary."""
+        for digit in digits:
+            for d in self._dims:
+                if d.grow(digit):
+                    self._touched[d.dim] = None
+        return self
 
+    @property
+    def elements(self) -> IntColumn:
+        """Distinct elements, clipped to the buffer."""
+        for d in self._dims:
+            if self._touched[d.dim] is None:
+                self._touched[d.dim] = np.minimum(d.touched, self.buffer.shape[d.dim])
+        return product((t for t in self._touched if t is not None), self.n)
 
-def footprint(access: Access, digits: Iterable[Digit], buffer: Buffer, n: int) -> IntColumn:
-    """Distinct elements that an access touches while ``digits`` vary, clipped to the buffer."""
-    dims = dimensions(access, digits, n)
-    return product((np.minimum(d.touched, buffer.shape[d.dim]) for d in dims), n)
-
-
-def run(access: Access, digits: Iterable[Digit], buffer: Buffer, n: int) -> IntColumn:
-    """Contiguous elements of the region that ``digits`` span: whole rows join with the next."""
-    length: IntColumn = np.ones(n, dtype=np.int64)
-    joins = np.ones(n, dtype=bool)
-    for d in reversed(dimensions(access, digits, n)):
-        span = np.minimum(d.hull, buffer.shape[d.dim])
-        inside = np.where(d.dense, span, access.extent[d.dim])
-        length = np.where(joins, length * inside, length)
-        joins = joins & d.dense & (span == buffer.shape[d.dim])
-    return length
+    @property
+    def run(self) -> IntColumn:
+        """Contiguous elements of the region: whole rows join with the next."""
+        length: IntColumn = np.ones(self.n, dtype=np.int64)
+        joins = np.ones(self.n, dtype=bool)
+        for d in reversed(self._dims):
+            span = np.minimum(d.hull, self.buffer.shape[d.dim])
+            inside = np.where(d.dense, span, self.access.extent[d.dim])
+            length = np.where(joins, length * inside, length)
+            joins = joins & d.dense & (span == self.buffer.shape[d.dim])
+        return length
 
 
 def strides(buffer: Buffer, n: int) -> list[IntColumn]:

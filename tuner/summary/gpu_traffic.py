@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from tuner.nest import Access, Digit, IntColumn, Statement
 from tuner.summary.geometry import (
+    Region,
     Walk,
     element_bytes,
     extents,
-    footprint,
     product,
     quasi_affine,
-    run,
     walk,
 )
 from tuner.summary.registers import in_memory, register_tile
@@ -220,7 +219,10 @@ def _movement(
     """
     buffer, n = kernel.buffer(access), kernel.n
     size = element_bytes(buffer)
-    unique = np.asarray(footprint(access, s.digits, buffer, n) * size, dtype=np.float64)
-    run_bytes = run(access, list(together), buffer, n) * size
+    names = {d.name for d in together}
+    region = Region(access, buffer, n).grow(d for d in s.digits if d.name in names)
+    run_bytes = region.run * size
+    region.grow(d for d in s.digits if d.name not in names)
+    unique = np.asarray(region.elements * size, dtype=np.float64)
     moved = block_elements.astype(np.float64) * size
     return Movement(stream, buffer.name, count, moved, unique, {"run_bytes": run_bytes, **spread})

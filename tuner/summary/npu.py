@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from tuner.nest import Access, Buffer, Digit, IntColumn, Statement
 from tuner.summary.common import Columns
 from tuner.summary.geometry import (
+    Region,
     address_step,
     element_bytes,
     elements,
     extents,
-    footprint,
     product,
-    run,
     strides,
     walk,
 )
@@ -58,15 +57,19 @@ def transfer(
     shared, own = loops(kernel, s)
     count, size = extents(shared, n), element_bytes(buffer)
     repeated = extents(own, n) * product(access.extent, n)
-    distinct = np.minimum(footprint(access, own, buffer, n), repeated)
-    moved = repeated if expanded else distinct
-    length = _windowed(access, own, buffer, n) if expanded else run(access, own, buffer, n)
+    region = Region(access, buffer, n).grow(own)
+    if expanded:
+        moved, length = repeated, _windowed(access, own, buffer, n)
+    else:
+        moved, length = np.minimum(region.elements, repeated), region.run
+    names = {d.name for d in own}
+    region.grow(d for d in s.digits if d.name not in names)
     return Movement(
         stream,
         buffer.name,
         count,
         np.asarray(count * moved * size / share, dtype=np.float64),
-        np.asarray(footprint(access, s.digits, buffer, n) * size, dtype=np.float64),
+        np.asarray(region.elements * size, dtype=np.float64),
         {"run_bytes": length * size, "align_bytes": _alignment(access, s, own, buffer, length)},
     )
 
@@ -173,5 +176,5 @@ def _taken(kernel: Kernel, buffer: Buffer) -> NDArray[np.int64]:
         if s.write.buffer == buffer.name and s.role == "copy":
             own = loops(kernel, s)[1]
             source = kernel.buffer(s.reads[0])
-            taken = np.minimum(taken, footprint(s.reads[0], own, source, kernel.n))
+            taken = np.minimum(taken, Region(s.reads[0], source, kernel.n).grow(own).elements)
     return taken

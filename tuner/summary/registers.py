@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.nest import Access, Digit, IntColumn, Statement
-from tuner.summary.geometry import Footprint, element_bytes, extents
+from tuner.summary.geometry import Region, element_bytes, extents
 from tuner.summary.roles import Kernel, serial
 
 # LLVM unrolls fully up to a cost of 300 (UnrollThreshold at -O3, which NVPTX keeps); a
@@ -69,7 +69,7 @@ class _Growing:
 
     def __init__(self, kernel: Kernel, statement: Statement) -> None:
         self._n = kernel.n
-        self.prints = [Footprint(r, kernel.buffer(r), kernel.n) for r in statement.reads]
+        self.prints = [Region(r, kernel.buffer(r), kernel.n) for r in statement.reads]
         self._loaded = [f for f in self.prints if in_memory(kernel, f.access)]
         self.iterations = extents((), kernel.n)
         for digit in statement.digits:
@@ -79,7 +79,7 @@ class _Growing:
     def add(self, digit: Digit) -> None:
         self.iterations = self.iterations * digit.extent
         for f in self.prints:
-            f.grow(digit)
+            f.grow((digit,))
 
     def registers(self) -> IntColumn:
         """Registers of the distinct elements of all reads from memory."""
