@@ -48,6 +48,12 @@ format: $(STAMP)  ## let ruff format and fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+SHIPPED := ascend-conv-small mlu-bmm mlu-conv gpu-softmax gpu-layernorm
+.PHONY: oracles
+oracles: $(STAMP)  ## measure the oracles that ship anew
+	rm -f tuner/oracle/data/*.parquet
+	$(BIN)/prunelab oracle $(SHIPPED:%=--space %) --out tuner/oracle/data
+
 .PHONY: golden
 golden: $(STAMP)  ## write the golden files anew (then read the difference)
 	$(BIN)/pytest --update-golden -k golden

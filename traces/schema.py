@@ -23,6 +23,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field=
     chip_hash: str
     workload: str
     workload_hash: str
+    space: str = ""  # recipe that restricts the design space
     arm: str
     rule_set: str
     rules_hash: str

@@ -65,3 +65,31 @@ def factorisations(extent: int, parts: int, max_innermost: int) -> IntMatrix:
     table = np.ascontiguousarray(table[np.lexsort(table.T)])
     table.flags.writeable = False
     return table
+
+
+def move_factor(rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
+    """Each tile ``(n, parts)`` with one prime factor of one part moved into another part, as TVM's
+    MutateTileSize does.
+    """
+    n, width = rows.shape
+    at = np.arange(n)
+    giver = np.argmax(rng.random((n, width)) * (rows > 1), axis=1)
+    taker = (giver + rng.integers(1, width, size=n)) % width
+    out = rows.copy()
+    prime = _random_prime(out[at, giver], rng)
+    out[at, giver] //= prime
+    out[at, taker] *= prime
+    return out
+
+
+def _random_prime(values: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A prime factor of each value, each distinct one with the same chance (1 for 1)."""
+    unique, inverse = np.unique(values, return_inverse=True)
+    primes = [[p for p, _ in prime_powers(int(v))] or [1] for v in unique]
+    table = np.ones((len(unique), max(len(p) for p in primes)), dtype=np.int64)
+    for i, p in enumerate(primes):
+        table[i, : len(p)] = p
+    counts = np.array([len(p) for p in primes])[inverse]
+    draw = (rng.random(len(values)) * counts).astype(np.int64)
+    out: NDArray[np.int64] = table[inverse, draw]
+    return out

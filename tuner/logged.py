@@ -13,6 +13,7 @@ from hwsim.chips import chip_hash
 from traces import Header, LogError, Trial, read
 from tuner.bench.folder import PLAN
 from tuner.bench.plan import Plan
+from tuner.oracle import problem_of, recipe_named
 from tuner.problem import Problem
 from tuner.search import Pool
 from tuner.workloads import Workload, WorkloadError, resolve
@@ -98,10 +99,16 @@ def _brought_back(
 ) -> LoggedRun:
     plan = _plan(log)
     chip, workload = _chip(plan, header, log, chip_file), _workload(plan, header)
-    problem = Problem.of(workload, chip)
+    problem = _problem(header, workload, chip)
     if problem.program_hash != header.workload_hash:
         raise ChangedError(f"{log}: the program of workload {header.workload} has changed since")
     return LoggedRun(header, trials, plan, problem)
+
+
+def _problem(header: Header, workload: Workload, chip: Chip) -> Problem:
+    if header.space:
+        return problem_of(recipe_named(header.space), chip)
+    return Problem.of(workload, chip)
 
 
 def _read(log: Path) -> tuple[Header, list[Trial]]:

@@ -66,7 +66,7 @@ class Shared:
 
 def run_name(problem: Problem, spec: RunSpec) -> str:
     """File name of a run's log without its suffix, unique in a folder."""
-    workload = file_name(problem.workload.name)
+    workload = file_name(problem.label)
     model = "" if spec.cost_model == DEFAULT_MODEL else f"__{spec.cost_model}"
     return f"{problem.chip.name}__{workload}__{spec.arm}__{spec.strategy}{model}__seed{spec.seed}"
 
@@ -85,6 +85,7 @@ def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
         chip_hash=chip_hash(problem.chip),
         workload=problem.workload.name,
         workload_hash=problem.program_hash,
+        space=problem.space,
         arm=spec.arm,
         rule_set=rules.name,
         rules_hash=rules_hash(rules),

@@ -30,7 +30,8 @@ def pruning_cost(problem: Problem, rules: Rules, reference: Reference) -> dict[s
     tasks = [describe(sketch) for sketch in problem.sketches]
     stage = TaskStage(rules.task, problem.chip, rules.name)
     task_s = statistics.mean(_seconds(partial(stage.run, task)) for task in tasks)
-    table, latency_us = reference.table, reference.latency_us[reference.readable]
+    part = next(iter(reference.parts()))
+    table, latency_us = part.table, reference.latency_us[part.rows[part.readable]]
     trial = TrialStage(rules.trial, Gate(rules.gate, seed=0), problem.chip)
     taught = np.arange(min(TAUGHT, table.n_candidates))
     hashes = [str(i) for i in range(table.n_candidates)]

@@ -24,6 +24,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     chips: tuple[str, ...] = DEFAULT_CHIPS
     workloads: tuple[str, ...] = DEFAULT_WORKLOADS
+    spaces: tuple[str, ...] = ()  # of the oracles' catalogue, in place of chips and workloads
     arms: tuple[str, ...] = DEFAULT_ARMS
     strategies: tuple[str, ...] = ("evolutionary",)
     seeds: int = 3
@@ -46,7 +47,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return with_farm(load_chip(given), self.boards, self.compile_workers)
 
     def groups(self) -> list[Group]:
-        """Chip and workload pairs: what one process works on."""
+        """Chip and workload pairs: what one process works on.
+
+        Raises
+        ------
+        tuner.oracle.OracleError
+            There is no such space.
+        """
+        if self.spaces:
+            from tuner.oracle import recipe_named
+
+            recipes = [recipe_named(name) for name in self.spaces]
+            return [Group(r.chip, r.workload, r.name) for r in recipes]
         return [Group(c, w) for c, w in itertools.product(self.chips, self.workloads)]
 
     def runs(self) -> list[tuple[str, str, int]]:
@@ -67,7 +79,8 @@ def file_name(workload: str) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """One chip and workload."""
+    """One chip and workload; ``space`` names the recipe that they come from."""
 
     chip: str
     workload: str
+    space: str = ""

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tuner.bench.group import GroupResult, run_group
+from tuner.bench.cells import GroupResult
+from tuner.bench.group import run_group
 from tuner.bench.plan import Group, Plan
 from tuner.interrupt import Interrupt
 

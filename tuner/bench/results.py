@@ -14,19 +14,20 @@ from hwsim.chips import chip_hash
 from tuner.bench.plan import Plan
 
 if TYPE_CHECKING:
-    from tuner.bench.group import GroupResult
+    from tuner.bench.cells import GroupResult
 
 SCHEMA = 1
 
 
 def write_results(out: Path, plan: Plan, groups: Sequence[GroupResult]) -> dict[str, Any]:
     """Write both files; the content of ``results.json`` comes back."""
+    chips = dict.fromkeys(group.chip for group in plan.groups())
     header = {
         "schema": SCHEMA,
         "prunelab": version("prunelab"),
         "tvm": version("apache-tvm"),
         "plan_hash": plan.hash(),
-        "chip_hashes": {name: chip_hash(plan.chip(name)) for name in plan.chips},
+        "chip_hashes": {name: chip_hash(plan.chip(name)) for name in chips},
         **msgspec.to_builtins(plan),
     }
     results = {"header": header, "cells": [cell for g in groups for cell in g.cells]}

@@ -39,7 +39,7 @@ def sections(
     """Cells by (chip, workload, strategy), in the order in which these come first."""
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for cell in cells:
-        key = cell["chip"], cell["workload"], cell["strategy"]
+        key = cell["chip"], cell.get("space") or cell["workload"], cell["strategy"]
         groups.setdefault(key, []).append(cell)
     return list(groups.items())
 

@@ -31,7 +31,7 @@ from tuner.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tuner.bench.group import GroupResult
+    from tuner.bench.cells import GroupResult
 
 
 def register(app: typer.Typer) -> None:
@@ -40,10 +40,18 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    chip: Annotated[list[str], typer.Option(help="name or TOML file")] = list(DEFAULT_CHIPS),
-    workload: Annotated[list[str], typer.Option(help="spec, catalogue name or .py file")] = list(
-        DEFAULT_WORKLOADS
-    ),
+    chip: Annotated[
+        list[str], typer.Option(help="name or TOML file", show_default=", ".join(DEFAULT_CHIPS))
+    ] = [],
+    workload: Annotated[
+        list[str],
+        typer.Option(
+            help="spec, catalogue name or .py file", show_default=", ".join(DEFAULT_WORKLOADS)
+        ),
+    ] = [],
+    space: Annotated[
+        list[str], typer.Option(help="with its own chip and workload; prunelab oracle lists them")
+    ] = [],
     arms: Annotated[str, typer.Option(help="comma-separated")] = ",".join(DEFAULT_ARMS),
     strategy: Annotated[str, typer.Option(help="comma-separated")] = "evolutionary",
     seeds: Annotated[int, typer.Option(help="how many seeds, from --seed on")] = 3,
@@ -62,9 +70,12 @@ def bench(
     fmt: FormatOption = Format.table,
 ) -> int:
     """Compare pruning arms on simulated chips."""
+    if space and (chip or workload):
+        raise UsageError("--space has its own chip and workload: expected no --chip, no --workload")
     plan = Plan(
-        chips=tuple(dict.fromkeys(chip)),
-        workloads=tuple(dict.fromkeys(workload)),
+        chips=() if space else tuple(dict.fromkeys(chip)) or DEFAULT_CHIPS,
+        workloads=() if space else tuple(dict.fromkeys(workload)) or DEFAULT_WORKLOADS,
+        spaces=tuple(dict.fromkeys(space)),
         arms=_arms(arms),
         strategies=_strategies(strategy),
         seeds=positive("seeds", seeds),
@@ -116,9 +127,24 @@ def check_plan(plan: Plan) -> None:
         raise UsageError(f"--cost-model {plan.cost_model}: expected one of {expected}")
     for given in plan.chips:
         check_backend(plan.backend, load_chip(given))
+    _check_spaces(plan)
     _distinct("chip", {given: load_chip(given).name for given in plan.chips})
     _distinct("workload", {given: file_name(resolve(given).name) for given in plan.workloads})
     rule_set(plan.rules, plan.rule_files)
+
+
+def _check_spaces(plan: Plan) -> None:
+    """Every space is known, and every arm can be kept within it."""
+    from tuner.arms import ARMS
+    from tuner.oracle import recipe_named
+
+    outside = [arm for arm in plan.arms if ARMS[arm].tvm]
+    for recipe in map(recipe_named, plan.spaces):
+        if outside and recipe.restricted:
+            raise UsageError(
+                f"arm {outside[0]}: TVM searches its own design space, not the restricted"
+                f" {recipe.name}"
+            )
 
 
 def _distinct(what: str, names: dict[str, str]) -> None:

@@ -95,7 +95,7 @@ def tune(
 
 def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
     from tuner.bench.folder import check_folder, claim_folder
-    from tuner.bench.group import spec_of
+    from tuner.bench.specs import spec_of
     from tuner.cli.progress import Bars
     from tuner.interrupt import Interrupt
     from tuner.problem import Problem

@@ -12,8 +12,8 @@ from tvm.s_tir import Schedule
 
 from hwsim.chip import Chip
 from traces import LogWriter, Measurement
-from tuner.bench.group import spec_of
 from tuner.bench.plan import Plan
+from tuner.bench.specs import spec_of
 from tuner.loop import Loop
 from tuner.networks.network import Network, NetworkError, Task, Untuned
 from tuner.networks.scheduler import schedule

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tuner.oracle.lookup import is_small, load
+    from tuner.oracle.lookup import find, is_small, load
     from tuner.oracle.measured import Oracle
     from tuner.oracle.measuring import measure, survey
     from tuner.oracle.recipes import OracleError, Recipe, catalogue, recipe_named
@@ -24,6 +24,7 @@ _MODULES = {
     "OracleError": "recipes",
     "Recipe": "recipes",
     "catalogue": "recipes",
+    "find": "lookup",
     "is_small": "lookup",
     "load": "lookup",
     "measure": "measuring",
@@ -33,8 +34,8 @@ _MODULES = {
 }
 
 __all__ = [
-    "Oracle", "OracleError", "Recipe", "catalogue", "is_small", "load", "measure", "problem_of",
-    "recipe_named", "survey",
+    "Oracle", "OracleError", "Recipe", "catalogue", "find", "is_small", "load", "measure",
+    "problem_of", "recipe_named", "survey",
 ]  # fmt: skip
 
 

@@ -37,20 +37,31 @@ def load(what: Recipe | Problem, folder: Path | None = None) -> Oracle:
     problem = problem_of(what) if isinstance(what, Recipe) else what
     if folder is not None:
         return _read(problem, folder)
-    passed_over = ""
+    refused: list[str] = []
+    found = _known(problem, refused)
+    if found is None:
+        because = f" ({refused[-1]})" if refused else ""
+        raise OracleError(
+            f"{problem.label} on {problem.chip.name}: {problem.size:,} candidates are not measured"
+            f" yet; prunelab oracle measures them{because}"
+        )
+    return found
+
+
+def find(problem: Problem) -> Oracle | None:
+    """As :func:`load` without a folder; None where the space was not measured and is not small."""
+    return _known(problem, [])
+
+
+def _known(problem: Problem, refused: list[str]) -> Oracle | None:
+    """``refused`` hears of files that are not for this problem: another chip file or version."""
     for place in (SHIPPED, default_folder()):
         if file_of(name_of(problem), place).exists():
             try:
                 return _read(problem, place)
-            except OracleError as error:  # another chip file or version: not for this problem
-                passed_over = f" ({error})"
-    if is_small(problem):
-        return survey(problem)
-    what_to_do = f"prunelab oracle --space {problem.space}" if problem.space else "a recipe"
-    raise OracleError(
-        f"{problem.label} on {problem.chip.name}: {problem.size:,} candidates are not measured"
-        f" yet, run {what_to_do}{passed_over}"
-    )
+            except OracleError as error:
+                refused.append(str(error))
+    return survey(problem) if is_small(problem) else None
 
 
 def is_small(problem: Problem) -> bool:

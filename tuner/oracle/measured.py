@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,6 +74,21 @@ class Oracle:
     def near(self, share: float) -> BoolColumn:
         """Which candidates are within ``share`` of the optimum."""
         return self.valid & (self.latency_us <= self.optimum_us * (1 + share))
+
+    def allowed(self, masks: Sequence[Mapping[str, BoolColumn]]) -> BoolColumn:
+        """``(n,)``: which candidates have allowed values alone.
+
+        ``masks`` has for each sketch what the task stage leaves: decision -> ``(options,)`` bool;
+        a decision that is not named keeps all.
+        """
+        parts = [np.empty(0, dtype=bool)]
+        for space, left in zip(self.numbering.spaces, masks, strict=True):
+            grid = np.ones(1, dtype=bool)
+            for c in space.choices:
+                mask = left.get(c.name, np.ones(len(c.options), dtype=bool))
+                grid = np.logical_and.outer(grid, mask).ravel()
+            parts.append(grid)
+        return np.concatenate(parts)
 
     def node_validity(self) -> list[dict[str, BoolColumn]]:
         """For each sketch and decision, which values have a valid completion, exactly."""

@@ -36,4 +36,4 @@ def write_report(out: Path, results: dict[str, Any], curves: Sequence[dict[str, 
 
 
 def _key(curve: dict[str, Any]) -> tuple[str, str, str]:
-    return curve["chip"], curve["workload"], curve["strategy"]
+    return curve["chip"], curve.get("space") or curve["workload"], curve["strategy"]

@@ -15,7 +15,7 @@ from pruner.rulesets import Rules
 from pruner.task import Task
 from pruner.trial import TrialStage
 from tuner.bench.metrics import NEAR
-from tuner.bench.reference import build, node_validity, survive_task
+from tuner.bench.sampled import node_validity, sample, survive_task
 from tuner.describe import describe
 from tuner.oracle.measured import Oracle
 from tuner.problem import Problem
@@ -46,8 +46,8 @@ class Case:
     @classmethod
     def of_problem(cls, problem: Problem, base: Rules, seed: int) -> Case:
         """Against a reference as the benchmark has it: sampled, and climbed with the simulator."""
-        reference = build(problem, [], seed)
-        return cls(problem, reference.pool, reference.latency_us, base)
+        reference = sample(problem, [], seed)
+        return cls(problem, reference.part.pool, reference.latency_us, base)
 
     @classmethod
     def of_oracle(cls, oracle: Oracle, base: Rules) -> Case:

@@ -12,7 +12,7 @@ import numpy as np
 from pruner.host import Described, RuleHost
 from pruner.verdict import Verdict
 from tuner.bench import metrics
-from tuner.bench.reference import survive_task
+from tuner.bench.sampled import survive_task
 from tuner.decisions import IntColumn
 from tuner.rulecheck.case import Case
 from tuner.truth import BoolColumn

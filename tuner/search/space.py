@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.factors import prime_powers
+from tuner.factors import move_factor
 
 IntMatrix = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ class Choice:
         drawn = self.options[rng.integers(len(self.options), size=len(rows))]
         if not self.tile or self.options.shape[1] < 2:
             return drawn
-        moved = _move_factor(rows, rng)
+        moved = move_factor(rows, rng)
         return np.where(self.holds(moved)[:, None], moved, drawn)
 
 
@@ -95,14 +95,19 @@ class SketchSpace:
             out[:, c.start : c.stop] = c.options[index]
         return out
 
+    def holds(self, rows: IntMatrix) -> NDArray[np.bool_]:
+        """``(n,)``: which decision vectors ``(n, width)`` are in the space."""
+        inside = np.ones(len(rows), dtype=bool)
+        for c in self.choices:
+            inside &= c.holds(rows[:, c.start : c.stop])
+        return inside
+
     def rank(self, rows: IntMatrix) -> NDArray[np.int64]:
         """``(n,)`` numbers of decision vectors ``(n, width)``, -1 for those outside the space."""
-        out, inside = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=bool)
+        out = np.zeros(len(rows), dtype=np.int64)
         for c in self.choices:
-            index = c.index(rows[:, c.start : c.stop])
-            inside &= index >= 0
-            out = out * len(c.options) + index
-        return np.where(inside, out, -1)
+            out = out * len(c.options) + c.index(rows[:, c.start : c.stop])
+        return np.where(self.holds(rows), out, -1)
 
     def mutate(self, rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
         """Each row with one decision replaced by a neighbour (a second one half of the time)."""
@@ -165,32 +170,6 @@ class Pool:
         """Join pools of the same sketches."""
         groups = zip(*(p.matrices for p in pools), strict=True)
         return cls(tuple(np.concatenate(group) for group in groups))
-
-
-def _move_factor(rows: IntMatrix, rng: np.random.Generator) -> IntMatrix:
-    """Move one prime factor of one part into another part, as TVM's MutateTileSize does."""
-    n, width = rows.shape
-    at = np.arange(n)
-    giver = np.argmax(rng.random((n, width)) * (rows > 1), axis=1)
-    taker = (giver + rng.integers(1, width, size=n)) % width
-    out = rows.copy()
-    prime = _random_prime(out[at, giver], rng)
-    out[at, giver] //= prime
-    out[at, taker] *= prime
-    return out
-
-
-def _random_prime(values: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A prime factor of each value, each distinct one with the same chance (1 for 1)."""
-    unique, inverse = np.unique(values, return_inverse=True)
-    primes = [[p for p, _ in prime_powers(int(v))] or [1] for v in unique]
-    table = np.ones((len(unique), max(len(p) for p in primes)), dtype=np.int64)
-    for i, p in enumerate(primes):
-        table[i, : len(p)] = p
-    counts = np.array([len(p) for p in primes])[inverse]
-    draw = (rng.random(len(values)) * counts).astype(np.int64)
-    out: NDArray[np.int64] = table[inverse, draw]
-    return out
 
 
 def _keys(rows: IntMatrix) -> NDArray[np.void]:
