@@ -36,8 +36,8 @@ MEASURES = {
 }  # fmt: skip
 OF_TASK_STAGE = {"node_prune_rate", "valid_nodes_pruned", "invalid_nodes", "nodes"}
 OF_CELL = {
-    "chip", "workload", "arm", "strategy", "seeds", "reference_optimum_us", "reference_candidates",
-    "space_size", "rules", "notes",
+    "chip", "workload", "arm", "strategy", "seeds", "reference", "reference_optimum_us",
+    "reference_candidates", "space", "space_size", "rules", "notes",
 }  # fmt: skip
 
 

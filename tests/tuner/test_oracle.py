@@ -237,3 +237,27 @@ def test_recipes_say_how_large_they_are(name: str) -> None:
 def test_what_ships_is_of_the_catalogue() -> None:
     shipped = {p.stem for p in SHIPPED.glob("*.parquet")}
     assert shipped <= set(catalogue())
+
+
+@pytest.mark.parametrize("name", ["gpu-softmax", "mlu-conv"])
+def test_what_ships_is_what_is_measured_today(name: str) -> None:
+    shipped = load(catalogue()[name], SHIPPED)
+    now = survey(shipped.problem)
+    assert len(now) == catalogue()[name].candidates
+    assert np.array_equal(shipped.rejects, now.rejects)
+    assert np.array_equal(shipped.failure, now.failure)
+    np.testing.assert_allclose(shipped.latency_us, now.latency_us, rtol=1e-12)
+
+
+def test_what_is_left_of_a_space_by_values(problem: Problem) -> None:
+    oracle, rng = survey(problem), np.random.default_rng(0)
+    pool, masks, expected = oracle.pool, [], []
+    for space, rows in zip(search_spaces(problem, None), pool.matrices, strict=True):
+        first, second, *_ = space.choices
+        kept = {c.name: rng.random(len(c.options)) < 0.7 for c in (first, second)}
+        masks.append(kept)
+        places = [(c, c.index(rows[:, c.start : c.stop])) for c in (first, second)]
+        expected.append(np.logical_and(*(kept[c.name][place] for c, place in places)))
+    left = oracle.allowed(masks)
+    assert np.array_equal(left, np.concatenate(expected))
+    assert 0 < left.sum() < len(left)
