@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +90,14 @@ def load(path: Path) -> Source:
         with warnings.catch_warnings():  # one collection has a comma too many in its last column
             warnings.simplefilter("ignore", pd.errors.ParserWarning)
             frame = pd.read_csv(
-                path, dtype=str, keep_default_na=False, index_col=False, encoding="utf-8"
+                path,
+                dtype=str,
+                keep_default_na=False,
+                index_col=False,
+                encoding="utf-8",
+                skipinitialspace=True,
             )
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         raise MeasuredError(f"not readable: {' '.join(str(error).split())}") from None
     return Source(stem(path), frame.rename(columns=str.strip))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 from pathlib import Path
 
@@ -174,6 +175,23 @@ def test_a_wrong_chip_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "chips" / "x.toml").write_text("name = 3\n")
     with pytest.raises(ChipError, match=r"x\.toml"):
         measure_folder(tmp_path, "validation")
+
+
+def test_damaged_files_are_refused_in_one_line(tmp_path: Path) -> None:
+    whole = gzip.compress(b"device,op,M,N,latency_ms,gelem_per_s\nA100,gelu,4096,,0.1,1\n" * 50)
+    for name, data in {
+        "cut.csv.gz": whole[:-20], "flipped.csv.gz": whole[:30] + b"\xff" * 30 + whole[60:],
+        "plain.csv.gz": b"a,b\n1,2\n", "empty.csv": b"", "latin.csv": b"a,b\n\xe9,2\n",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(MeasuredError, match=r"^not readable: [^\n]+$"):
+            load(tmp_path / name)
+
+
+def test_spaces_and_a_mark_of_byte_order_are_no_part_of_cells(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfdevice , op\r\nA100, gelu\r\n")
+    frame = load(tmp_path / "a.csv").frame
+    assert frame.to_dict("records") == [{"device": "A100", "op": "gelu"}]
 
 
 def test_one_reader_takes_a_file(folder: Path) -> None:
