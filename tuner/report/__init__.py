@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 
-def write_report(out: Path, results: dict[str, Any], curves: Sequence[dict[str, Any]]) -> Path:
-    """Write ``report.html`` from the content of ``results.json`` and the convergence curves."""
+def write_report(
+    out: Path,
+    results: dict[str, Any],
+    curves: Sequence[dict[str, Any]],
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
+    """Write ``report.html`` from the content of ``results.json`` and the convergence curves.
+
+    ``extra``: what :func:`tuner.report.folder.report_folder` adds: spaces, runs, fidelity.
+    """
     from jinja2 import Environment, FileSystemLoader
     from markupsafe import Markup
 
@@ -28,7 +37,7 @@ def write_report(out: Path, results: dict[str, Any], curves: Sequence[dict[str, 
         for key, cells in sections(results["cells"])
     ]
     html = environment.get_template("report.html.j2").render(
-        header=results["header"], sections=parts, columns=COLUMNS, text=cell_text
+        header=results["header"], sections=parts, columns=COLUMNS, text=cell_text, **extra
     )
     path = out / "report.html"
     path.write_text(html, encoding="utf-8")

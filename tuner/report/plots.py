@@ -38,7 +38,7 @@ def convergence(curves: Sequence[dict[str, Any]]) -> str:
         axes[0].set_ylabel("best latency, us")
         if any(curve["trial"] for curve in curves):
             axes[1].legend(loc="upper right", frameon=False)
-        return _svg(figure)
+        return svg(figure)
 
 
 def _step(ax: Any, curve: dict[str, Any], key: str, end: str) -> None:
@@ -56,25 +56,33 @@ def blame(rules: Sequence[dict[str, Any]]) -> str:
     """How many candidates (or values, in the task stage) each rule pruned."""
     with mpl.rc_context(_FIXED):
         figure, ax = plt.subplots(figsize=(9, 0.4 + 0.28 * max(1, len(rules))))
-        labels = [_plain(f"{r['stage']}: {r['rule']}") for r in rules][::-1]
+        labels = [plain(f"{r['stage']}: {r['rule']}") for r in rules][::-1]
         counts = [r["pruned"] for r in rules][::-1]
         colours = {"task": "#e08214", "trial": "#2166ac", "verifier": "#777777"}
         bars = ax.barh(labels, counts, color=[colours[r["stage"]] for r in rules][::-1])
         ax.bar_label(bars, padding=3)
         ax.set_xlabel("pruned, all seeds")
         ax.margins(x=0.12)
-        return _svg(figure)
+        return svg(figure)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that matplotlib will not read as mathematics, cut to a readable length."""
     short = text if len(text) <= 70 else text[:67] + "..."
     return short.replace("$", r"\$")
 
 
-def _svg(figure: Any) -> str:
+def figure_of(width: float, height: float) -> tuple[Any, Any]:
+    """A figure of one plot, in inches."""
+    with mpl.rc_context(_FIXED):
+        return plt.subplots(figsize=(width, height))
+
+
+def svg(figure: Any) -> str:
+    """The figure as SVG text without a date; the figure is closed."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
+    with mpl.rc_context(_FIXED):
+        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
     plt.close(figure)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
