@@ -31,6 +31,7 @@ from tuner.dropin.strategy import Watched
 from tuner.dropin.verdicts import VerdictLog
 from tuner.problem import one_line
 from tuner.sketch import Sketch
+from tuner.spaces.fast_script import load_tvm_intrinsics
 from tuner.workloads import Workload
 from tuner.workloads.source import workload_of
 
@@ -89,6 +90,7 @@ def make_tasks(
         Nothing is left to tune; as :func:`functions_of` and :func:`make_task`.
     """
     functions = functions_of(mod)
+    load_tvm_intrinsics()  # a TuneContext would, ten times slower
     made = []
     for function, state in zip(functions, fork_seed(seed, n=len(functions)), strict=True):
         space = space_of(function.name)
@@ -116,7 +118,7 @@ def make_task(
     voice = Voice(lambda text: setting.log.note(name, text))
     screen = Screen(name, workload, _backend(setting), _trial_stage(setting), setting.log, voice)
     if setting.chip is not None and (setting.rules is not None or voice.present):
-        designs = _pruned(designs, workload, screen, setting)
+        designs = _pruned(designs, function, screen, setting)
     generator = context.space_generator
     pruned = ms.space_generator.ScheduleFn(
         lambda _: designs,
@@ -186,14 +188,14 @@ def _trial_stage(setting: Setting) -> TrialStage | None:
     )
 
 
-def _pruned(designs: list[Any], workload: Workload, screen: Screen, setting: Setting) -> list[Any]:
+def _pruned(designs: list[Any], function: Function, screen: Screen, setting: Setting) -> list[Any]:
     """The designs after the task stage; without it where a design cannot be described."""
     chip, rules = setting.chip, setting.rules
     assert chip is not None
     stage = TaskStage(rules.task if rules else (), chip, rules.name if rules else "none")
     try:
         sketches = [
-            Sketch.from_schedule(_simplified(design, workload), workload, chip, i)
+            Sketch.from_schedule(_simplified(design, function.mod), function.workload, chip, i)
             for i, design in enumerate(designs)
         ]
         results = [stage.run(describe(sketch)) for sketch in sketches]
@@ -204,8 +206,13 @@ def _pruned(designs: list[Any], workload: Workload, screen: Screen, setting: Set
     return made
 
 
-def _simplified(design: Any, workload: Workload) -> Any:
-    fresh = Schedule(_normalize_mod(workload.prim_func()))
+def _simplified(design: Any, mod: Any) -> Any:
+    """The design without dead instructions.
+
+    ``mod`` has to be somebody else's as well: where a schedule alone holds a module, TVM changes
+    the function in place that the module was made of.
+    """
+    fresh = Schedule(mod)
     design.trace.simplified(True).apply_to_schedule(fresh, remove_postproc=True)
     return fresh
 
