@@ -50,7 +50,7 @@ class TvmSearch:
 
     def __post_init__(self) -> None:
         self._sketches = {_body(s.trace): s for s in self.problem.sketches}
-        self._scheduler = ms.task_scheduler.GradientBased(seed=_state(self.seed))
+        self._scheduler = ms.task_scheduler.GradientBased(seed=tvm_state(self.seed))
         known = self.journal.log.known
         self._builder = SimBuilder(Recalled(self.backend, known), self._names)
         self._said: list[str] = []
@@ -94,7 +94,7 @@ class TvmSearch:
             target=spaces.target(chip),
             space_generator=spaces.space_generator(workload, chip),
             search_strategy=self.strategy(),
-            rand_state=_state(self.seed),
+            rand_state=tvm_state(self.seed),
             num_threads=1,  # TVM is deterministic with one thread only
             logger=_listener(self._said),
         )
@@ -155,7 +155,7 @@ def _body(trace: Any) -> str:
     return str(Trace(instructions[:end], {}))
 
 
-def _state(seed: int) -> int:
+def tvm_state(seed: int) -> int:
     """TVM's random states lie in 1 .. 2^31 - 1."""
     return 1 + seed % (2**31 - 1)
 

@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 from functools import cache, partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,6 +89,7 @@ def test_what_is_pruned_is_in_the_log_with_rule_and_evidence(tmp_path):
         assert verdict["basis"][0]["chip"] == ASCEND
 
 
+@pytest.mark.slow
 def test_pruning_spares_the_board_its_failures(tmp_path):
     tune(tmp_path / "pruned", LARGE, trials=12)
     tune(tmp_path / "plain", LARGE, trials=12, pruner=None)
@@ -252,3 +255,12 @@ def test_a_postprocessor_of_tvms_that_raises_rejects_one_candidate(tmp_path):
 
     assert not Contained(Raising(), Screen()).apply(Schedule(program(GEMM)))
     assert noted == [("main", "TVM's Raising raised: the reason")]
+
+
+def test_the_example_runs(tmp_path, capsys):
+    path = Path(__file__).parents[2] / "examples" / "tune_tir.py"
+    spec = spec_from_file_location("example", path)
+    example = module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.main(str(tmp_path), trials=4)
+    assert "the best of 4 that ran" in capsys.readouterr().out

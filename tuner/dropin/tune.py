@@ -23,7 +23,7 @@ from tuner.dropin.tasks import DEFAULT_SPACE, Setting, make_tasks
 from tuner.dropin.verdicts import NAME, VerdictLog, failures
 from tuner.measure import SimBackend
 from tuner.problem import one_line
-from tuner.tvm_arm import numpy_seeded
+from tuner.tvm_arm import numpy_seeded, tvm_state
 from tuner.tvm_measure import SimBuilder, SimRunner
 
 REPEATS = 3  # measurements of each candidate on a simulated chip
@@ -107,9 +107,9 @@ def tune_tir(
             builder=measurers[0],
             runner=measurers[1],
             database=made_database,
-            cost_model=_cost_model(cost_model, contexts[0].num_threads),
+            cost_model=_cost_model(cost_model, contexts[0].num_threads, state),
             measure_callbacks=_callbacks(measure_callbacks),
-            task_scheduler=task_scheduler,
+            task_scheduler=_scheduler(task_scheduler, state),
             module_equality=module_equality,
             post_optimization=post_optimization,
         )
@@ -153,17 +153,23 @@ def _measurers(builder: Any, runner: Any, chip: Chip | None, seed: int) -> tuple
     return simulated, SimRunner(simulated)
 
 
-def _cost_model(given: Any, cores: int) -> Any:
+def _cost_model(given: Any, cores: int, seed: int) -> Any:
     if given == "xgb" and find_spec("xgboost") is None:
         raise TuneError(
             "cost_model 'xgb' needs the extra tvm-search: pip install 'prunelab[tvm-search]',"
             " or cost_model='random'"
         )
     if given == "random":
-        return given
+        return ms.cost_model.RandomModel(seed=seed)  # without a seed it takes the machine's entropy
     if not isinstance(given, ms.cost_model.CostModel):
         given = ms.cost_model.CostModel.create(given, num_tuning_cores=cores, tree_method="auto")
     return Honest(given)
+
+
+def _scheduler(given: Any, seed: int) -> Any:
+    if given != "gradient":
+        return given
+    return ms.task_scheduler.GradientBased(seed=tvm_state(seed))
 
 
 def _callbacks(given: Any) -> list[Any]:
