@@ -1,4 +1,4 @@
-"""Latencies that no schedule of the hardware can beat, from peaks alone."""
+"""Latencies that no schedule of the hardware can beat: the busiest component at its peak."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.machine import blocks_of, machine_of
+from pruner.movers import movers_us
 from pruner.traffic import Traffic, traffic_of
 
 Floats = NDArray[np.float64]
@@ -28,9 +29,15 @@ def memory_us(table: KernelTable, chip: Chip, traffic: Traffic) -> Floats:
     """``(n,)`` least time for touching each distinct byte once, given the table's ``traffic``.
 
     Where everything fits the cache, an earlier launch may have left it there: then the cache's rate
-    is the bound.
+    is the bound.  Without a cache (the MLU) every byte that is moved crosses the chip's edge.
     """
     machine = machine_of(chip)
+    if not machine.caches:
+        return (
+            traffic.offchip_bytes
+            * np.minimum(table["work_share"], 1.0)
+            / machine.offchip_bytes_per_us
+        )
     unique = traffic.unique_bytes
     cached = max(machine.offchip_bytes_per_us, machine.cache_bytes_per_us)
     rate = np.where(unique > machine.cache_bytes, machine.offchip_bytes_per_us, cached)
@@ -38,5 +45,15 @@ def memory_us(table: KernelTable, chip: Chip, traffic: Traffic) -> Floats:
 
 
 def least_us(table: KernelTable, chip: Chip) -> Floats:
-    """``(n,)`` lower bound of a kernel's latency: compute and memory overlap at best."""
-    return np.maximum(compute_us(table, chip), memory_us(table, chip, traffic_of(table)))
+    """``(n,)`` lower bound of a kernel's latency: its starts, then all that is busy, overlapped."""
+    busy = compute_us(table, chip), memory_us(table, chip, traffic_of(table))
+    return together_us(table, chip, *busy)
+
+
+def together_us(table: KernelTable, chip: Chip, compute: Floats, memory: Floats) -> Floats:
+    """``(n,)`` the bound of ``least_us`` from its two parts."""
+    machine = machine_of(chip)
+    rounds = np.ceil(blocks_of(table) / machine.cores_for(table))
+    start = machine.launch_us + rounds * machine.core_start_us
+    moved = movers_us(table, chip, machine)
+    return np.asarray(start + np.maximum(np.maximum(compute, memory), moved))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.bounds import compute_us, memory_us
+from pruner.bounds import compute_us, memory_us, together_us
 from pruner.conflicts import conflict_ways
 from pruner.levels import levels_of
 from pruner.machine import Machine, blocks_of, machine_of
@@ -49,7 +49,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature("onchip_ratio", "times", _max, "on-chip bytes moved for each off-chip byte"),
     Feature("intensity", "MACs/B", _min, "useful MACs for each byte that crosses the chip's edge"),
     Feature("balance", "ratio", _max, "compute_us over (read_us + write_us)"),
-    Feature("least_us", "us", _add, "lower bound: compute in waves, distinct bytes, overlapped"),
+    Feature(
+        "least_us", "us", _add, "lower bound: starts, then compute, memory and movers, overlapped"
+    ),
     Feature("run_bytes", "B", _min, "contiguous off-chip run that a byte travels in, mean"),
     Feature("transfer_bytes", "B", _min, "off-chip transfer that a byte travels in, mean"),
     Feature("shortest_bytes", "B", _min, "shortest transfer carrying a tenth of the traffic"),
@@ -102,7 +104,7 @@ def row_features(table: KernelTable, chip: Chip) -> Columns:
         **{name: getattr(levels, name) for name in levels.__dataclass_fields__},
     }
     memory = memory_us(table, chip, traffic)
-    out["least_us"] = np.maximum(out["compute_us"], memory)
+    out["least_us"] = together_us(table, chip, out["compute_us"], memory)
     out["balance"] = out["compute_us"] / np.maximum(out["read_us"] + out["write_us"], 1e-9)
     out["conflict_ways"] = conflict_ways(table) if table.backend == "gpu_sm" else np.ones(table.n)
     for name in ("tile_m", "tile_n", "tile_k", "vector_lanes", "unroll"):

@@ -43,6 +43,8 @@ class Machine:
     cache_bytes: float  # L2, or the SRAM of all clusters
     cache_bytes_per_us: float
     launch_us: float
+    core_start_us: float  # of each round of blocks
+    caches: bool  # whether bytes that are read again may come from a cache
     fields: Mapping[str, tuple[str, ...]]
 
     def peak(self, table: KernelTable) -> NDArray[np.float64]:
@@ -110,6 +112,8 @@ def _ascend(chip: AscendChip) -> Machine:
         cache_bytes=chip.l2_mib * 2.0**20,
         cache_bytes_per_us=chip.l2_gb_per_s * 1e3,
         launch_us=chip.launch_us,
+        core_start_us=chip.core_start_us,
+        caches=True,
         fields={
             "cores": ("cube_cores",),
             "macs": ("cube_m", "cube_n", "cube_k", "clock_mhz"),
@@ -130,6 +134,8 @@ def _mlu(chip: MluChip) -> Machine:
         cache_bytes=float(chip.sram_bytes * chip.clusters),
         cache_bytes_per_us=chip.sram_bytes_per_cycle * chip.clusters * chip.clock_mhz,
         launch_us=chip.launch_us,
+        core_start_us=0.0,
+        caches=False,
         fields={
             "cores": ("clusters", "cores_per_cluster"),
             "macs": ("macs_per_cycle", "clock_mhz"),
@@ -150,6 +156,8 @@ def _gpu(chip: GpuChip) -> Machine:
         cache_bytes=chip.l2_kib * 1024.0,
         cache_bytes_per_us=chip.l2_bytes_clk * chip.clock_mhz,
         launch_us=chip.launch_us,
+        core_start_us=0.0,
+        caches=True,
         fields={
             "cores": ("sms",),
             "macs": ("fma_lanes_sm", "tensor_macs_sm", "clock_mhz"),
@@ -172,6 +180,8 @@ def _cpu(chip: CpuChip) -> Machine:
         cache_bytes=chip.l3_kib * 1024.0,
         cache_bytes_per_us=chip.cache_bytes_per_cycle * CYCLES_PER_US,
         launch_us=chip.start_us,
+        core_start_us=0.0,
+        caches=True,
         fields={
             "cores": ("cores",),
             "macs": ("vector_bytes", "fma_per_cycle"),

@@ -19,9 +19,10 @@ from pruner.verdict import Stage
 class RooflineBound:
     """A candidate whose lower bound exceeds the best latency of the run so far cannot win.
 
-    The bound takes peak rates, perfect overlap, and as many cores as the candidate has blocks for;
-    ``slack`` is how far the chip file's peaks may be too low.  ``best_us`` is no parameter but the
-    state of the run, set by the trial stage; 0 until the first measurement.
+    The bound is the busiest of the chip's components (arithmetic, memory, each engine that carries
+    data) at peak rate, all overlapped, on as many cores as the candidate has blocks for; ``slack``
+    is how far the chip file's numbers may be off: 1.25 covers 20 % in any of them.  ``best_us`` is
+    no parameter but the state of the run, set by the trial stage; 0 until the first measurement.
     """
 
     name: ClassVar[str] = "roofline-bound"
@@ -48,7 +49,7 @@ class RooflineBound:
             need=least,
             have=have,
             unit="us",
-            reason="takes at least {need} us at the chip's peaks, the bound is {have} us",
+            reason="takes at least {need} us on its busiest component, the bound is {have} us",
             benefit="a run that could not win, {excess} us beyond that bound",
             basis=(*fields["cores"], *fields["offchip"]),
         )

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from hwsim.backends import simulate
 from hwsim.chips import load_chip
+from hwsim.outcome import latencies_us
 from hwsim.table import KernelTable
 from pruner.bounds import least_us
 from pruner.registry import builtin
 from pruner.rule import Finding
 from pruner.scopes import SCOPES, Scope
+from pruner.testing import random_table
 
 ASCEND: Any = load_chip("ascend-910b1")
 MLU: Any = load_chip("mlu370-s4")
@@ -239,11 +241,41 @@ def test_roofline_bound_waits_for_a_measurement_and_then_prunes_what_cannot_win(
     assert rule.check(table, GPU).keep.all()
     after = rule.with_best(1000.0).check(table, GPU)
     assert after.keep.tolist() == [True, False]
-    assert after.need[1] == pytest.approx(1e12 / GPU.peak_fp32_tflops / 1e6 * 2)
+    work_us = 1e12 / GPU.peak_fp32_tflops / 1e6 * 2
+    assert after.need[1] == pytest.approx(GPU.launch_us + work_us)
 
 
 def test_bound_counts_the_busiest_core() -> None:
     """109 blocks on 108 SMs take twice as long as 108 blocks of the same size."""
     table = KernelTable.of("gpu_sm", macs=[108e9, 109e9], blocks=[108, 109])
-    one, two = least_us(table, GPU)
+    one, two = least_us(table, GPU) - GPU.launch_us
     assert two == pytest.approx(2 * one)
+
+
+def test_bound_counts_the_engines_and_starts_of_an_ascend_core() -> None:
+    """Two rounds of blocks that each bring 64 transfers of 1 KiB into L1."""
+    table = KernelTable.of(
+        "ascend_cube", blocks=48, a_gm_l1_bytes=1024.0, a_gm_l1_count=64, mm_count=1
+    )
+    mover = ASCEND.gm_l1
+    each = max(mover.startup_cycles + 1024 / mover.bytes_per_cycle, mover.min_cycles)
+    round_us = ASCEND.core_start_us + 64 * each / ASCEND.clock_mhz
+    assert least_us(table, ASCEND) == pytest.approx(ASCEND.launch_us + 2 * round_us)
+
+
+def consistent(table: KernelTable) -> KernelTable:
+    """A table whose blocks are its clusters' cores, as a launch on the MLU has them."""
+    if table.backend != "mlu_sram":
+        return table
+    cores = np.minimum(table["cores_per_cluster"], MLU.cores_per_cluster)
+    launch = {"cores_per_cluster": cores, "blocks": table["clusters"] * cores}
+    return KernelTable(table.backend, table.n, {**table.columns, **launch})
+
+
+@pytest.mark.parametrize("chip", [ASCEND, MLU, GPU], ids=lambda chip: str(chip.backend))
+def test_no_kernel_beats_the_bound_by_more_than_the_slack(chip: Any) -> None:
+    table = consistent(random_table(chip.backend, 500, np.random.default_rng(0)))
+    latency = latencies_us(table, simulate(table, chip))
+    bound = table.per_candidate(least_us(table, chip))
+    works = np.isfinite(latency)
+    assert (bound[works] <= 1.25 * latency[works]).all()
