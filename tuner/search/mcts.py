@@ -19,7 +19,7 @@ from tuner.search.space import IntMatrix, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, Score, Seen
 from tuner.search.tree import Node, SortedSpace
 
-GROUP = 64  # simulations that are scored together
+GROUPS = 2  # of simulations in a batch; those of one group are scored together
 ROLLOUTS = 8  # completions of a simulation
 ELITE = 32  # best measured candidates of a sketch that completions take decisions from
 EXPLORATION = 0.3
@@ -47,7 +47,7 @@ class Mcts:
         screened: int = SCREENED,
         seen: Seen | None = None,
     ) -> None:
-        self._groups = max(1, screened // (GROUP * ROLLOUTS))
+        self._simulations = max(1, screened // (GROUPS * ROLLOUTS))  # of a group
         self._rng = np.random.default_rng(seed)
         self._seen = seen or Seen(spaces, self._rng)
         self._sorted = [SortedSpace(s) for s in spaces]
@@ -89,8 +89,10 @@ class Mcts:
         self._best = min((min(s, default=inf) for s in self._log_us), default=inf)
         roots = [self._root(s) for s in range(len(self._sorted))]
         met = [Scored(self._seen.empty(), np.empty(0))]
-        for _ in range(self._groups):
-            paths = sorted((self._walk(roots) for _ in range(GROUP)), key=lambda p: p[-1].sketch)
+        for _ in range(GROUPS):
+            paths = sorted(
+                (self._walk(roots) for _ in range(self._simulations)), key=lambda p: p[-1].sketch
+            )
             met.append(self._score(paths, score))
         return join(met).unique()
 
