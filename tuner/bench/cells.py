@@ -28,6 +28,8 @@ from tuner.runs import run_name, task_stage
 from tuner.search import Pool
 from tuner.truth import BoolColumn, Truth, truth
 
+Key = tuple[str, str, int]  # strategy, arm, seed
+
 
 @dataclass
 class GroupResult:
@@ -44,10 +46,7 @@ class Cells:
 
     def __init__(self, plan: Plan, problem: Problem, oracle: Oracle | None, out: Path) -> None:
         self.plan, self.problem = plan, problem
-        self.histories = {
-            key: load(out / "runs" / f"{run_name(problem, spec_of(plan, *key))}.jsonl")
-            for key in plan.runs()
-        }
+        self.histories = histories(plan, problem, out)
         self.pools = {key: _pool(problem, h) for key, h in self.histories.items()}
         met = list(self.pools.values())
         self.reference: Reference = Whole.of(oracle) if oracle else sample(problem, met, plan.seed)
@@ -69,6 +68,13 @@ class Cells:
                 result.cells.append(self._cell(strategy, arm, runs, static[arm]))
                 result.curves += [self._curve(key) for key in runs]
 
+    def _row(self, key: Key) -> dict[str, float]:
+        control = self.judged.get((key[0], CONTROL, key[2]))
+        return metrics.of_run(self.judged[key], control, self.optimum_us)
+
+    def _about(self) -> dict[str, Any]:
+        return {"reference": self.reference.kind, "reference_candidates": len(self.reference)}
+
     def _cell(
         self,
         strategy: str,
@@ -76,11 +82,7 @@ class Cells:
         runs: list[tuple[str, str, int]],
         static: Mapping[str, float],
     ) -> dict[str, Any]:
-        rows = []
-        for key in runs:
-            control = self.judged.get((strategy, CONTROL, key[2]))
-            row = metrics.of_run(self.judged[key], control, self.optimum_us)
-            rows.append({**row, **static})
+        rows = [{**self._row(key), **static} for key in runs]
         notes = sorted({note for key in runs for note in self.histories[key].notes})
         return {
             "chip": self.problem.chip.name,
@@ -89,9 +91,8 @@ class Cells:
             "arm": arm,
             "strategy": strategy,
             "seeds": len(runs),
-            "reference": self.reference.kind,
+            **self._about(),
             "reference_optimum_us": metrics.as_json(self.optimum_us),
-            "reference_candidates": len(self.reference),
             "space_size": self.problem.size,
             **metrics.over_seeds(rows),
             "rules": self._rules(runs),
@@ -153,6 +154,12 @@ class Cells:
             "end_virtual_s": run.history.end.virtual_s,
             "end_trial": int(run.history.measured.sum()),
         }
+
+
+def histories(plan: Plan, problem: Problem, out: Path) -> dict[Key, History]:
+    """The logs of a group's runs; ``LogError`` where one is unfinished."""
+    names = {key: run_name(problem, spec_of(plan, *key)) for key in plan.runs()}
+    return {key: load(out / "runs" / f"{name}.jsonl") for key, name in names.items()}
 
 
 def _pool(problem: Problem, history: History) -> Pool:

@@ -16,6 +16,7 @@ from typing import Any
 from tuner.bench.cells import GroupResult
 from tuner.bench.group import run_group
 from tuner.bench.plan import Group, Plan
+from tuner.hardware import SIM
 from tuner.interrupt import Interrupt
 
 Message = tuple[str, int, int, int, float, bool]  # run, measured, pruned, failed, best_us, finished
@@ -48,7 +49,7 @@ def run_groups(
     """
     context = multiprocessing.get_context("spawn")
     messages, stop = context.Queue(), context.Event()
-    workers = min(len(plan.groups()), os.cpu_count() or 1)
+    workers = min(len(plan.groups()), os.cpu_count() or 1) if plan.backend == SIM else 1
     with (
         Interrupt(_end_children) as interrupted,
         ProcessPoolExecutor(workers, context, _start, (messages, stop)) as pool,

@@ -32,7 +32,10 @@ def write_results(out: Path, plan: Plan, groups: Sequence[GroupResult]) -> dict[
     }
     results = {"header": header, "cells": [cell for g in groups for cell in g.cells]}
     _write(out / "results.json", results)
-    timings = {"runs": [t for g in groups for t in g.timings], "pruning": [g.cost for g in groups]}
+    timings = {
+        "runs": [t for g in groups for t in g.timings],
+        "pruning": [g.cost for g in groups if g.cost],
+    }
     _write(out / "timings.json", timings)
     return results
 

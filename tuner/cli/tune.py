@@ -104,7 +104,8 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
 
     check_folder(out, plan, resume)
     problem = Problem.of(resolve(plan.workloads[0]), plan.chip(plan.chips[0]))
-    problem.check_readable()
+    if plan.backend == "sim":
+        problem.check_readable()
     claim_folder(out, plan, resume)
     spec = spec_of(plan, plan.strategies[0], plan.arms[0], plan.seed)
     name = run_name(problem, spec)
