@@ -12,7 +12,8 @@ from traces import Header, LogError, TaskPrune, Trial, read
 class Blame:
     """What one rule pruned of the candidates, or of one decision's values (``where``).
 
-    ``example`` is the first of them as ``prunelab explain LOG`` takes it.
+    ``example`` is the first of them as ``prunelab explain LOG`` takes it; ``left`` is what the rows
+    down to this one leave of the candidates that were offered, None for values.
     """
 
     stage: str
@@ -20,6 +21,7 @@ class Blame:
     where: str
     pruned: int
     example: str
+    left: int | None = None
 
 
 def overview(log: Path) -> tuple[Header, list[Blame]]:
@@ -34,7 +36,8 @@ def overview(log: Path) -> tuple[Header, list[Blame]]:
     assert isinstance(records[0], Header)
     task = [_of_values(r) for r in records if isinstance(r, TaskPrune)]
     skipped = [r for r in records if isinstance(r, Trial) and r.measurement is None and r.verdict]
-    return records[0], task + _of_candidates(skipped)
+    offered = sum(isinstance(r, Trial) for r in records)
+    return records[0], task + _of_candidates(skipped, offered)
 
 
 def removed(log: Path, sketch: int, decision: str) -> list[tuple[str, str]]:
@@ -62,10 +65,14 @@ def _of_values(record: TaskPrune) -> Blame:
     return Blame("task", rule, where, count, f"{where}={record.values[0]}")
 
 
-def _of_candidates(skipped: list[Trial]) -> list[Blame]:
+def _of_candidates(skipped: list[Trial], offered: int) -> list[Blame]:
     groups: dict[tuple[str, str], list[str]] = {}
     for trial in skipped:
         key = str(trial.verdict["stage"]), str(trial.verdict["rule"])
         groups.setdefault(key, []).append(trial.candidate)
     ranked = sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
-    return [Blame(stage, rule, "candidates", len(c), c[0]) for (stage, rule), c in ranked]
+    rows = []
+    for (stage, rule), candidates in ranked:
+        offered -= len(candidates)
+        rows.append(Blame(stage, rule, "candidates", len(candidates), candidates[0], offered))
+    return rows

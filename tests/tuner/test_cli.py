@@ -425,6 +425,10 @@ def test_explain_without_more_is_an_overview(cli: Cli, tuned: Path) -> None:
     rows = json.loads(cli("explain", log_of(tuned), "--format", "json").out)
     assert rows
     assert cli("explain", log_of(tuned), rows[0]["example"]).code == 0
+    trials = trials_of(tuned)
+    left = [row["left"] for row in rows if row["where"] == "candidates"]
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == sum(t["measurement"] is not None for t in trials)
 
 
 def trials_of(folder: Path) -> list[dict[str, Any]]:

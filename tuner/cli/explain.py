@@ -14,6 +14,7 @@ from tuner.cli.options import Format, FormatOption, print_json
 
 if TYPE_CHECKING:
     from tuner.explained import Explained
+    from tuner.overview import Blame
 
 _VALUE = re.compile(r"(?P<sketch>\d+):(?P<decision>[^=]+)(=(?P<value>.*))?", re.ASCII)
 
@@ -63,8 +64,13 @@ def _overview(log: Path, fmt: Format) -> None:
     if not rows:
         typer.echo("nothing was pruned")
         return
-    titles = ("stage", "rule", "of", "pruned", "for example")
-    show(titles, [(r.stage, r.rule, r.where, r.pruned, r.example) for r in rows])
+    titles = ("stage", "rule", "of", "pruned", "left", "for example")
+    cells = [(r.stage, r.rule, r.where, r.pruned, _left(r), r.example) for r in rows]
+    show(titles, cells)
+
+
+def _left(row: Blame) -> str:
+    return "" if row.left is None else str(row.left)
 
 
 def _removed(log: Path, sketch: int, decision: str, fmt: Format) -> None:
