@@ -23,7 +23,9 @@ from pruner.rule import BoolColumn, Finding, FloatColumn
 from pruner.verdict import Stage
 
 IntMatrix = NDArray[np.int64]
-Meaning = Literal["tile", "vector_lanes", "unroll", "cores", "threads", "buffers", "location"]
+Meaning = Literal[
+    "tile", "vector_lanes", "unroll", "cores", "threads", "buffers", "location", "steps"
+]  # "steps": iterations of a template's innermost loop
 Role = Literal["core", "vthread", "thread", "serial"]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.workloads import KINDS, Workload, resolve
+from tuner.workloads import GENERATED, KINDS, Workload, resolve
 
 GUARD_BYTES = 1 << 16
 _ALIGN = 64  # bytes; what TVM's generated code assumes of its arguments
@@ -53,7 +53,8 @@ def small_like(workload: Workload) -> Workload:
     if workload.kind not in KINDS:
         return workload
     dims = KINDS[workload.kind].small(workload.shapes)
-    return resolve(f"{workload.kind}:{'x'.join(map(str, dims))}:{workload.dtype}")
+    spec = f"{workload.kind}:{'x'.join(map(str, dims))}:{workload.dtype}"
+    return resolve(spec if workload.space == GENERATED else f"{spec}@{workload.space}")
 
 
 def check_schedule(sch: Any, workload: Workload, seed: int) -> CheckReport:

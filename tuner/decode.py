@@ -100,7 +100,8 @@ def _categorical_name(reader: _Reader, user: int | None) -> str:
         owner = getattr(target, "name_hint", None) or target.loop_var.name
         return what if owner == "root" else f"{owner}.{what}"
     if inst.kind.name == "Split":
-        return f"{reader.resolve(inst.inputs[0], user).loop_var.name}.split"
+        what = "tile" if len(inst.inputs) > 3 else "split"  # a template's knob, or [None, factor]
+        return f"{reader.resolve(inst.inputs[0], user).loop_var.name}.{what}"
     return f"{inst.kind.name.lower()}"
 
 

@@ -25,6 +25,7 @@ _MEANINGS: dict[str, Meaning] = {
     "unroll": "unroll",
     "buffers": "buffers",
     "split": "threads",
+    "tile": "steps",
     "cores": "cores",
 }
 _ROLES: dict[str, Role] = {"blockIdx": "core", "vthread": "vthread", "threadIdx": "thread"}

@@ -88,6 +88,7 @@ class Cells:
             "chip": self.problem.chip.name,
             "workload": self.problem.workload.name,
             "space": self.problem.space or None,
+            "space_kind": self.problem.workload.space,
             "arm": arm,
             "strategy": strategy,
             "seeds": len(runs),

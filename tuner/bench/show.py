@@ -65,3 +65,22 @@ def cell_text(cell: dict[str, Any], key: str, kind: str) -> str:
 def _median(cell: dict[str, Any], key: str) -> float | None:
     value = cell.get(key)
     return value.get("median") if isinstance(value, dict) else value
+
+
+def show_space_kinds(cells: Sequence[dict[str, Any]]) -> None:
+    """Generated and template spaces side by side, where a benchmark has both: size and best."""
+    kinds = {cell["space_kind"] for cell in cells}
+    if len(kinds) < 2:
+        return
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for cell in cells:
+        workload = cell["workload"].partition("@")[0]
+        groups.setdefault((cell["chip"], workload, cell["space_kind"]), []).append(cell)
+    rows = []
+    for key, group in groups.items():
+        best = min((v for c in group if (v := _median(c, "best_us")) is not None), default=None)
+        size, optimum = group[0]["space_size"], group[0]["reference_optimum_us"]
+        rows.append(
+            (*key, f"{size:,}", *("-" if v is None else f"{v:.4g}" for v in (best, optimum)))
+        )
+    show(("chip", "workload", "space", "size", "best us", "known optimum us"), rows, title="spaces")

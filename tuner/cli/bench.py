@@ -22,9 +22,11 @@ from tuner.cli.options import (
     RuleFileOption,
     RulesOption,
     SeedOption,
+    SpaceKindOption,
     TrialsOption,
     WorkersOption,
     interrupted,
+    of_kinds,
     positive,
     print_json,
     printable,
@@ -52,6 +54,7 @@ def bench(
     space: Annotated[
         list[str], typer.Option(help="with its own chip and workload; prunelab oracle lists them")
     ] = [],
+    space_kind: SpaceKindOption = "generated",
     arms: Annotated[str, typer.Option(help="comma-separated")] = ",".join(DEFAULT_ARMS),
     strategy: Annotated[str, typer.Option(help="comma-separated")] = "evolutionary",
     seeds: Annotated[int, typer.Option(help="how many seeds, from --seed on")] = 3,
@@ -74,7 +77,9 @@ def bench(
         raise UsageError("--space has its own chip and workload: expected no --chip, no --workload")
     plan = Plan(
         chips=() if space else tuple(dict.fromkeys(chip)) or DEFAULT_CHIPS,
-        workloads=() if space else tuple(dict.fromkeys(workload)) or DEFAULT_WORKLOADS,
+        workloads=()
+        if space
+        else of_kinds(tuple(dict.fromkeys(workload)) or DEFAULT_WORKLOADS, space_kind),
         spaces=tuple(dict.fromkeys(space)),
         arms=_arms(arms),
         strategies=_strategies(strategy),
@@ -174,7 +179,7 @@ def _run(plan: Plan, out: Path, resume: bool, fmt: Format) -> int:
 
 
 def _show(results: dict[str, Any], groups: list[GroupResult], out: Path, fmt: Format) -> None:
-    from tuner.bench.show import show_cells
+    from tuner.bench.show import show_cells, show_space_kinds
     from tuner.report import write_report
 
     report = write_report(out, results, [c for g in groups for c in g.curves])
@@ -182,6 +187,7 @@ def _show(results: dict[str, Any], groups: list[GroupResult], out: Path, fmt: Fo
         print_json(results)
         return
     show_cells(results["cells"])
+    show_space_kinds(results["cells"])
     for group in groups:
         for cell in group.cells:
             for note in cell["notes"]:

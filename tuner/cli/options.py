@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +43,9 @@ WorkersOption = Annotated[
 BackendOption = Annotated[
     str, typer.Option(help="what measures: sim, local, or rpc://HOST:PORT/KEY of a TVM tracker")
 ]
+SpaceKindOption = Annotated[
+    str, typer.Option(help="generated, template (a few knobs), or where several fit a list of both")
+]
 OutOption = Annotated[Path, typer.Option(help="folder for results and logs")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")]
 
@@ -75,3 +78,14 @@ def print_pairs(pairs: Mapping[str, Any]) -> None:
     width = max(map(len, pairs), default=0)
     for key, value in pairs.items():
         typer.echo(f"{key:<{width}}  {value}")
+
+
+def of_kinds(workloads: Sequence[str], text: str) -> tuple[str, ...]:
+    """Each workload in each space kind of the comma-separated ``text``."""
+    from tuner.workloads import GENERATED, SPACES
+
+    kinds = [kind.strip() for kind in text.split(",") if kind.strip()]
+    for kind in kinds or [""]:
+        if kind not in SPACES:
+            raise UsageError(f"--space-kind {text!r}: expected {' or '.join(SPACES)}")
+    return tuple(w if kind == GENERATED else f"{w}@{kind}" for w in workloads for kind in kinds)

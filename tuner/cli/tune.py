@@ -21,9 +21,11 @@ from tuner.cli.options import (
     RuleFileOption,
     RulesOption,
     SeedOption,
+    SpaceKindOption,
     TrialsOption,
     WorkersOption,
     interrupted,
+    of_kinds,
     positive,
     print_json,
     print_pairs,
@@ -45,6 +47,7 @@ def tune(
     network: Annotated[
         str, typer.Option(help="resnet50, bert-base (with :DTYPE) or .onnx file, instead")
     ] = "",
+    space_kind: SpaceKindOption = "generated",
     arm: Annotated[str, typer.Option(help="pruning arm")] = "two-stage",
     strategy: Annotated[str, typer.Option(help="search strategy")] = "evolutionary",
     trials: TrialsOption = 200,
@@ -70,7 +73,7 @@ def tune(
         raise UsageError("expected either --workload or --network")
     plan = Plan(
         chips=(chip,),
-        workloads=(workload,) if workload else (),
+        workloads=of_kinds([workload], space_kind) if workload else (),
         arms=(arm,),
         strategies=(strategy,),
         seeds=1,
@@ -89,6 +92,8 @@ def tune(
         from tuner.cli.network import run_network
 
         return run_network(network, plan, out, resume, fmt)
+    if len(plan.workloads) > 1:
+        raise UsageError(f"--space-kind {space_kind!r}: expected one of the two")
     check_plan(plan)
     return _run(plan, out, resume, check, fmt)
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from hwsim.chip import Chip
-from tuner.workloads import Workload
+from tuner.workloads import GENERATED, Workload
 
 _MODULES = {"gpu_sm": "gpu", "ascend_cube": "ascend", "mlu_sram": "mlu", "cpu": "llvm"}
 _TVM_RULES = ("gpu_sm", "cpu")  # backends whose spaces are made by TVM's own rules
@@ -47,11 +47,24 @@ def design_space(workload: Workload, chip: Chip) -> list[Any]:
 
     sch = Schedule(IRModule({"main": workload.prim_func()}))
     try:
-        sketches = _backend(chip).sketches(sch.copy(), workload.dtype, chip)
+        sketches = _sketches(sch, workload, chip)
         return [_without_dead_instructions(sch.copy(), sketch) for sketch in sketches]
     except RuntimeError as error:  # TVM's ScheduleError and InternalError alike
         reason = str(error).strip().splitlines()[-1].removeprefix("Error message: ")
         raise SpaceError(f"workload {workload.name!r} on {chip.name}: {reason}") from None
+
+
+def _sketches(sch: Any, workload: Workload, chip: Chip) -> list[Any]:
+    """The generated sketches of the program in ``sch``, or the template made of the first one."""
+    generated: list[Any] = _backend(chip).sketches(sch.copy(), workload.dtype, chip)
+    if workload.space == GENERATED:
+        return generated
+    from tuner.spaces.template import template
+
+    made = template(sch.copy(), generated[0], chip)
+    if made is None:
+        raise SpaceError(f"workload {workload.name!r}: a template covers products, this is none")
+    return [made]
 
 
 def _without_dead_instructions(fresh: Any, sketch: Any) -> Any:
@@ -75,15 +88,15 @@ def space_generator(workload: Workload, chip: Chip) -> Any:
 
     load_tvm_intrinsics()  # the search's TuneContext would, ten times slower
     backend = _backend(chip)
-    if chip.backend in _TVM_RULES:
+    if chip.backend in _TVM_RULES and workload.space == GENERATED:
         return backend.space_generator(workload.dtype, chip)
     from tvm.s_tir.meta_schedule.space_generator import ScheduleFn
 
     from tuner.spaces.mutate import mutator_probs
 
     return ScheduleFn(
-        lambda sch: backend.sketches(sch, workload.dtype, chip),
+        lambda sch: _sketches(sch, workload, chip),
         sch_rules=[],
-        postprocs=[],
+        postprocs="cuda-tensorcore" if chip.backend == "gpu_sm" else [],
         mutator_probs=mutator_probs(),
     )

@@ -4,6 +4,15 @@ Importing this package does not import TVM; :meth:`Workload.prim_func` does.
 """
 
 from tuner.workloads.resolve import KINDS, catalogue, resolve
-from tuner.workloads.workload import Kind, Workload, WorkloadError
+from tuner.workloads.workload import GENERATED, SPACES, Kind, Workload, WorkloadError
 
-__all__ = ["KINDS", "Kind", "Workload", "WorkloadError", "catalogue", "resolve"]
+__all__ = [
+    "GENERATED",
+    "KINDS",
+    "SPACES",
+    "Kind",
+    "Workload",
+    "WorkloadError",
+    "catalogue",
+    "resolve",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
 from math import prod
@@ -20,7 +21,7 @@ from tuner.workloads.matmul import BATCH_MATMUL, DENSE_BIAS_RELU, GEMM
 from tuner.workloads.pool import GLOBAL_AVG_POOL, MAX_POOL2D
 from tuner.workloads.rowwise import ADD, LAYER_NORM, SOFTMAX
 from tuner.workloads.source import load_function
-from tuner.workloads.workload import DTYPES, Dims, Kind, Workload, WorkloadError
+from tuner.workloads.workload import DTYPES, TEMPLATE, Dims, Kind, Workload, WorkloadError
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -43,13 +44,19 @@ def resolve(spec: str) -> Workload:
     spec:
         ``kind:dims[:dtype]`` (``gemm:1024x1024x1024:float16``), a catalogue name with an optional
         dtype (``bert-base.s128.qkv:int8``), ``path.py[:function]``, or ``path.onnx:task``.  dtype
-        defaults to float16.
+        defaults to float16.  ``@template`` behind it: scheduled by a template.
 
     Raises
     ------
     WorkloadError
         One line that says what is wrong with which part of ``spec``.
     """
+    base, at, space = spec.rpartition("@")
+    if at and space == TEMPLATE:
+        found = resolve(base)
+        return replace(
+            found, name=f"{found.name}@{space}", spec=f"{found.spec}@{space}", space=space
+        )
     source = _SOURCE.fullmatch(spec)
     if source:
         return load_function(spec, source["path"], source["function"])

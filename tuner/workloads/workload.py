@@ -13,6 +13,8 @@ Dims = tuple[int, ...]
 Arrays = tuple[NDArray[Any], ...]
 
 DTYPES = ("float16", "float32", "int8")
+# Where schedules come from: TVM's and prunelab's generators, or a fixed schedule with a few knobs.
+GENERATED, TEMPLATE = SPACES = ("generated", "template")
 # What products are summed in: the accumulator of every matrix unit modelled here.
 ACCUMULATOR = {"float16": "float32", "float32": "float32", "int8": "int32"}
 
@@ -64,6 +66,8 @@ class Workload:
         Useful operations of one execution; a multiply-accumulate is two.
     tags:
         Free labels, e.g. ``("resnet50", "conv")``.
+    space:
+        ``generated`` or ``template``: where its schedules come from.
     """
 
     name: str
@@ -73,6 +77,7 @@ class Workload:
     dtype: str
     flops: float
     tags: tuple[str, ...] = ()
+    space: str = GENERATED
     build: Callable[[], Any] = field(repr=False, compare=False, kw_only=True)
 
     def prim_func(self) -> Any:
