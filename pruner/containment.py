@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import numpy as np
 
 from pruner.rule import Finding, RuleError
 
 Disabled = dict[str, str]  # printed rule -> what it did
+PATIENCE_S = 10.0  # for one answer; the rules that ship take milliseconds for 4,096 candidates
+
+
+class NoAnswer(BaseException):
+    """A rule that takes too long; no ``Exception``, so that a rule does not swallow it."""
 
 
 def guarded(
@@ -16,19 +25,42 @@ def guarded(
 ) -> Finding | None:
     """What ``ask`` finds for ``n`` rows, or ``None`` when the rule has nothing to say or is broken.
 
-    A rule that raises, or answers anything but a well-formed :class:`Finding`, is entered into
-    ``disabled`` and not asked again.
+    A rule that raises, answers anything but a well-formed :class:`Finding`, or does not answer
+    within ``PATIENCE_S`` is entered into ``disabled`` and not asked again.
     """
     if spec in disabled:
         return None
     try:
-        finding = ask()
+        with patience():
+            finding = ask()
         if finding is not None:
             check_finding(finding, n)
-    except Exception as error:  # whatever a user's rule may raise
+    except (Exception, NoAnswer) as error:  # whatever a user's rule may raise
         disabled[spec] = f"{type(error).__name__}: {' '.join(str(error).split())}"
         return None
     return finding
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """Interrupt what takes longer than ``PATIENCE_S``, again and again until it stops.
+
+    Only Python's main thread can be interrupted; in any other one there is no limit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise NoAnswer(f"no answer within {PATIENCE_S:g} s")
 
 
 def check_finding(finding: object, n: int) -> None:

@@ -8,8 +8,10 @@ best, so they are taken afresh after every round.
 
 Nearly every candidate is worse than the best, so that a true probability alone would prune the
 few good ones along with the many bad ones.  A second condition protects them: the prediction has to
-lie beyond the best by more than the error that ``caution`` of the held-out predictions stay below,
-times ``ALLOWANCE``.  A candidate as good as the best is then pruned in one case of a hundred.
+lie beyond ``NEAR`` of the best by more than ``ALLOWANCE`` times the error that ``caution`` of the
+held-out predictions stay below.  That error is taken of the best quarter of what was measured: how
+far a good candidate is overestimated is the question, and the many bad ones, whose errors are
+several times as large, say little about it.
 """
 
 from __future__ import annotations
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
-VERSION = "1.0.0"
-ALLOWANCE = 1.5  # held-out errors are of places that the search has been to; elsewhere they grow
+VERSION = "1.1.0"
+NEAR = 0.05  # what is this close to the best is never to be pruned
+ALLOWANCE = 2.0  # held-out errors are of places that the search has been to; elsewhere they grow
+GOOD_SHARE, FEWEST_GOOD = 0.25, 16  # of the measurements: those that the caution is about
 FAILURE_FACTOR = 2.0  # a failure counts as this many times the slowest kernel that ran
 
 
@@ -175,8 +179,18 @@ class Gate:
         log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
         held = out_of_fold(x, log - log_least_us(x), self._forest) + log_least_us(x)
         self._platt = fit_platt(held, log)
-        error = float(np.quantile(held - log, self.options.caution))
-        self._margin = ALLOWANCE * max(error, 0.0)
+        self._margin = _margin(held - log, log, self.options.caution)
         best = float(log.min())
         self.held_out = reliability(self._platt.probability(held, best), log > best)
         self._booster = train(x, log - log_least_us(x), self._forest)
+
+
+def _margin(error: Floats, log: Floats, caution: float) -> float:
+    """How far beyond the best, in log latency, a prediction has to lie: ``error`` ``(n,)`` is how
+    much too high the held-out predictions were.
+    """
+    if not caution:
+        return 0.0
+    good = np.argsort(log, kind="stable")[: max(int(GOOD_SHARE * len(log)), FEWEST_GOOD)]
+    overestimated = float(np.quantile(error[good], caution))
+    return float(np.log1p(NEAR)) + ALLOWANCE * max(overestimated, 0.0)

@@ -1,4 +1,7 @@
-"""Which rules there are: one file a rule in :mod:`pruner.rules`, plus users' ``.py`` files.
+"""Which rules there are: one file a rule in :mod:`pruner.rules`, plus users' packages and files.
+
+An installed package adds rules by an entry point of the group ``prunelab.rules`` that names a
+module; a rule set takes them by name, ``default+my-rule``.
 
 A rule is found by its shape, not by registration: a frozen dataclass, defined in the module, with a
 ``name``, a ``stage`` and a ``check``.
@@ -14,6 +17,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +25,7 @@ from typing import Any
 from pruner.rule import RuleError
 from pruner.spec import parse_rule
 
+GROUP = "prunelab.rules"  # entry points of installed packages
 _STAGES = {"task": ("backends", "hard", "joint"), "trial": ("backends", "hard")}  # what they need
 
 
@@ -73,9 +78,30 @@ def builtin() -> Registry:
     return registry
 
 
-def load_rules(paths: Iterable[str | Path] = ()) -> Registry:
-    """The shipped rules and those of users' files."""
+def installed() -> Registry:
+    """The rules that ship, and those of installed packages.
+
+    Raises
+    ------
+    RuleError
+        An entry point that cannot be loaded or holds no rule, or a name is taken (naming both).
+    """
     registry = builtin()
+    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
+        owner = f"entry point {point.name} = {point.value}"
+        try:
+            found = rules_in(point.load())
+        except (Exception, SystemExit) as error:  # whatever a package may raise
+            raise RuleError(f"{owner}: {type(error).__name__}: {error}") from None
+        if not found:
+            raise RuleError(f"{owner}: no rule found; expected a module with rules")
+        registry = registry._with({name: (cls, owner) for name, cls in found.items()})
+    return registry
+
+
+def load_rules(paths: Iterable[str | Path] = ()) -> Registry:
+    """The shipped and installed rules and those of users' files."""
+    registry = installed()
     for path in paths:
         registry = registry.with_file(path)
     return registry

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pruner.gate import GateOptions
-from pruner.registry import builtin
+from pruner.registry import installed
 from pruner.rule import Rule, RuleError
 from pruner.spec import print_rule
 from pruner.task import TaskRule
@@ -135,7 +135,7 @@ def rule_set(name: str, files: Iterable[str | Path] = ()) -> Rules:
     if base not in RULE_SETS:
         raise RuleError(f"rule set {base!r}: unknown; known: {', '.join(RULE_SETS)}")
     version, specs = RULE_SETS[base]
-    registry, label = builtin(), f"{name}@{version}"
+    registry, label = installed(), f"{name}@{version}"
     rules = [registry.parse(spec) for spec in (*specs, *more)]
     for path in files:
         longer = registry.with_file(path)

@@ -67,7 +67,7 @@ def test_state_of_a_run_is_not_a_parameter() -> None:
     [
         ("nonsense{", "expected name{field=value,...}"),
         ("Capacity", "expected name{field=value,...}"),
-        ("no-such-rule", "unknown; known: bank-conflict"),
+        ("no-such-rule", "unknown; known: "),
         ("capacity{scope}", "expected field=value at 'scope'"),
         ("capacity{scope=l1,scope=ub}", "given twice"),
         ("capacity{scope=l3}", "parameter 'scope': Invalid enum value 'l3'"),
