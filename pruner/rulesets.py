@@ -57,9 +57,10 @@ _CPU = ("vector-fill", "idle-cores", "accumulator-tile", "cache-tile", "unrolled
 
 RULE_SETS: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> version, printed rules
     "default": (
-        "1.0.0",
+        "1.1.0",
         (
             "unit-split",
+            "operator-pattern",
             *_VALUES,
             *_HARD,
             "sram-fallback",
@@ -68,9 +69,10 @@ RULE_SETS: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> version, printe
         ),
     ),
     "as-described": (
-        "1.0.0",
+        "1.1.0",
         (
             "unit-split",
+            "operator-pattern",
             "split-multiple{multiple=16}",
             "vector-values{table=as_described}",
             "reduce-thread-split{max_length=32}",
@@ -93,7 +95,7 @@ LITERAL_GATE = GateOptions(caution=0.0)
 
 @dataclass(frozen=True)
 class Rules:
-    """A loaded rule set: ``name`` is ``default@1.0.0``, with ``+N`` for N rules of users' files.
+    """A loaded rule set: ``name`` is ``default@1.1.0``, with ``+N`` for N rules of users' files.
 
     ``gate`` is what the set wants of the learned gate.
     """

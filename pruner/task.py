@@ -123,7 +123,8 @@ class Task:
     """One sketch as the task stage sees it.
 
     ``matmul``: the main statement multiplies and accumulates.  ``thread_floor``: the least threads
-    of a block that the schedule's own annotation accepts (0: no such annotation).
+    of a block that the schedule's own annotation accepts (0: no such annotation).  ``operators``:
+    what is computed, in order, e.g. ``("conv2d", "bias", "relu")``.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Task:
     quantities: tuple[Quantity, ...] = ()
     matmul: bool = False
     thread_floor: int = 0
+    operators: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse duplicate decision names and quantities over unknown ones."""

@@ -39,7 +39,7 @@ def describe(sketch: Sketch) -> Task:
     backend = sketch.chip.backend
     if sketch.road == "tir" or not scopes_of(backend):
         decisions = tuple(_bare(sketch, d) for d in sketch.decisions)
-        return Task(f"sketch {sketch.index}", backend, decisions)
+        return Task(f"sketch {sketch.index}", backend, decisions, operators=_operators(sketch))
     measured = Measured.of(sketch, SAMPLE)
     main, table = _main(measured.nest), measured.table
     return Task(
@@ -49,7 +49,13 @@ def describe(sketch: Sketch) -> Task:
         quantities=measured.quantities(main),
         matmul=bool((table["macs"] > 0).any()),
         thread_floor=int(table["thread_floor"].max()) if backend == "gpu_sm" else 0,
+        operators=_operators(sketch),
     )
+
+
+def _operators(sketch: Sketch) -> tuple[str, ...]:
+    """The words of the workload's kind, which names its operators in order."""
+    return tuple(sketch.workload.kind.split("_"))
 
 
 def _bare(sketch: Sketch, d: Decision) -> TaskDecision:

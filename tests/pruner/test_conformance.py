@@ -37,7 +37,7 @@ TASK_SPECS = [
     "value-threads{bound=most}", "value-threads{bound=least}", "split-multiple{multiple=16}",
     "split-multiple", "vector-values", "vector-values{table=as_described}",
     "reduce-thread-split", "reduce-thread-split{max_length=8}", "unit-split",
-    "value-pipeline", "value-completion",
+    "value-pipeline", "value-completion", "operator-pattern",
 ]  # fmt: skip
 
 

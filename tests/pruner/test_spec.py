@@ -157,7 +157,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 def test_shipped_rules_join_a_rule_set() -> None:
     rules = rule_set("default+core-starvation{min_share=1e+0}+bank-conflict")
     assert rules.specs[-2:] == ("core-starvation{min_share=1.0}", "bank-conflict{max_ways=16.0}")
-    assert rules.name == "default+core-starvation{min_share=1e+0}+bank-conflict@1.0.0"
+    assert rules.name == "default+core-starvation{min_share=1e+0}+bank-conflict@1.1.0"
     assert rule_set(rules.name.split("@")[0]) == rules
     with pytest.raises(RuleError, match="rule 'nonsense': unknown"):
         rule_set("default+nonsense")

@@ -485,7 +485,7 @@ def test_explain_names_what_it_cannot_find(cli: Cli, tuned: Path, folder: Path) 
     log_of(folder).write_bytes(raw.replace(b'"chip_hash":"', b'"chip_hash":"00', 1))
     refused(cli("explain", log_of(folder), "0"), "chip a100-sxm-40gb has changed since")
     log_of(folder).write_bytes(raw.replace(b'"rules_hash":"', b'"rules_hash":"00', 1))
-    refused(cli("explain", log_of(folder), "0"), "the rules of default@1.0.0 have changed since")
+    refused(cli("explain", log_of(folder), "0"), "the rules of default@1.1.0 have changed since")
     log_of(folder).write_bytes(raw.replace(b'"workload_hash":"', b'"workload_hash":"0', 1))
     refused(cli("explain", log_of(folder), "0"), f"program of workload {GEMM} has changed since")
 
