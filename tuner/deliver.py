@@ -12,7 +12,7 @@ from tvm.s_tir.schedule import Schedule
 
 from traces import Trial
 from tuner import spaces
-from tuner.check import check_schedule, small_like
+from tuner.check import CheckReport, check_schedule, small_like
 from tuner.problem import Problem
 
 CHECKABLE_FLOPS = 5e8  # what the CPU runs serially in a few seconds
@@ -76,8 +76,12 @@ def check_values(problem: Problem, sketch: int, decisions: list[int]) -> str:
     """Whether the delivered sketch computes the right values, as one line.
 
     The schedule is carried over to a small shape of the same kind (factors shrink to divisors),
-    compiled for the CPU with the intrinsics emulated, and held against numpy.
+    compiled for the CPU with the intrinsics emulated, and held against numpy.  On a CPU it is run
+    itself, as it was measured.
     """
+    if problem.chip.backend == "cpu" and problem.workload.flops <= CHECKABLE_FLOPS:
+        schedule = problem.lower(sketch, np.array(decisions, dtype=np.int64)).schedule
+        return _said(check_schedule(schedule, problem.workload, seed=0, emulate=False))
     shrunk = small_like(problem.workload)
     if shrunk.flops > CHECKABLE_FLOPS:
         return "not checked: a function of one's own cannot be shrunk, and this one takes too long"
@@ -86,7 +90,10 @@ def check_values(problem: Problem, sketch: int, decisions: list[int]) -> str:
         return "not checked: the small shape has another design space"
     twin = small.sketches[sketch]
     row = twin.repair(np.array([decisions], dtype=np.int64))[0]
-    report = check_schedule(twin.replay(row), small.workload, seed=0)
+    return _said(check_schedule(twin.replay(row), small.workload, seed=0))
+
+
+def _said(report: CheckReport) -> str:
     if not report.ok:
-        return f"WRONG on {small.workload.spec}: {report.problem}"
-    return f"right on {small.workload.spec}: largest error {report.max_error:.2g}"
+        return f"WRONG on {report.workload}: {report.problem}"
+    return f"right on {report.workload}: largest error {report.max_error:.2g}"

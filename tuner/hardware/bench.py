@@ -72,7 +72,7 @@ class Bench:
 
     def gone(self) -> str | None:
         """Why the hardware is not there, in one line; None where it is."""
-        return None if self._address is None else _missing(self._address)
+        return None if self._address is None else missing(self._address)
 
 
 def _local(timing: EvaluatorConfig, timeout_s: float, cores: int) -> Any:
@@ -93,7 +93,8 @@ def _remote(address: Address, timing: EvaluatorConfig, timeout_s: float) -> Any:
     return runner
 
 
-def _missing(address: Address) -> str | None:
+def missing(address: Address) -> str | None:
+    """Why a tracker has no board for us, in one line; None where it has one."""
     where = f"tracker {address.host}:{address.port}"
     try:
         socket.create_connection((address.host, address.port), CONNECT_S).close()
