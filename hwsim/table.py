@@ -91,7 +91,7 @@ class KernelTable:
         if index.dtype == bool:
             index = np.flatnonzero(index)
         columns = {name: values[index] for name, values in self.columns.items()}
-        return KernelTable(self.backend, len(index), columns)
+        return self._of_checked(self.backend, len(index), columns)
 
     def take_candidates(self, candidates: ArrayLike) -> KernelTable:
         """The rows of the given candidates in the given order, renumbered from 0."""
@@ -105,17 +105,22 @@ class KernelTable:
         rows = np.repeat(starts, counts) + ramp
         columns = {name: values[rows] for name, values in self.columns.items()}
         columns["candidate"] = np.repeat(np.arange(len(wanted), dtype=np.int64), counts)
-        return KernelTable(self.backend, len(rows), columns)
+        return self._of_checked(self.backend, len(rows), columns)
 
     def frozen(self) -> KernelTable:
         """The same table with columns that refuse to be written to."""
-        twin = object.__new__(KernelTable)
         views = {name: values.view() for name, values in self.columns.items()}
         for view in views.values():
             view.flags.writeable = False
-        for field_name, value in (("backend", self.backend), ("n", self.n), ("columns", views)):
-            object.__setattr__(twin, field_name, value)
-        return twin
+        return self._of_checked(self.backend, self.n, views)
+
+    @classmethod
+    def _of_checked(cls, backend: str, n: int, columns: Mapping[str, Array]) -> KernelTable:
+        """A table of columns that come from tables, and so need no second look."""
+        table = object.__new__(cls)
+        for name, value in (("backend", backend), ("n", n), ("columns", columns)):
+            object.__setattr__(table, name, value)
+        return table
 
     def per_candidate(self, values: ArrayLike, how: np.ufunc = np.add) -> Array:
         """Reduce a row column ``(n,)`` to candidates ``(n_candidates,)`` with a ufunc."""
@@ -141,7 +146,7 @@ class KernelTable:
         offsets = np.cumsum([0] + [t.n_candidates for t in tables[:-1]])
         ids = [t.columns["candidate"] + o for t, o in zip(tables, offsets, strict=True)]
         columns["candidate"] = np.concatenate(ids)
-        return cls(backend, sum(t.n for t in tables), columns)
+        return cls._of_checked(backend, sum(t.n for t in tables), columns)
 
     def row(self, i: int) -> dict[str, float | int]:
         """All declared columns of row ``i`` as Python numbers."""
