@@ -128,6 +128,12 @@ def test_wrong_arguments_of_tune(
     [
         (("nope",), ("No such command 'nope'",)),
         (("tune",), ("--chip",)),
+        (("tune", "--chip", "mlu370-s4"), ("either --workload or --network",)),
+        (("tune", "--chip", "mlu370-s4", "--network", "nope"), ("expected one of resnet50",)),
+        (
+            ("tune", "--chip", "mlu370-s4", "--workload", "add:8x8", "--space-kind", "nope"),
+            ("--space-kind 'nope': expected generated or template",),
+        ),
         (("chips", "nope"), ("chip 'nope'", "known: ")),
         (("rules", "nope"), ("rule set 'nope'", "known: ")),
         (("explain",), ("argument",)),

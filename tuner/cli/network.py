@@ -29,16 +29,17 @@ _COLUMNS = (
 
 def run_network(given: str, common: Plan, out: Path, resume: bool, fmt: Format) -> int:
     """Tune the network that ``given`` names; ``common`` is its plan without the workloads."""
+    from tuner.networks import resolve_network
+
+    network = resolve_network(given)  # before what imports TVM: a typing mistake should not wait
     from msgspec.structs import asdict
 
     from tuner.bench.folder import check_folder, claim_folder
     from tuner.cli.bench import check_plan
     from tuner.interrupt import Interrupt
-    from tuner.networks import resolve_network
     from tuner.networks.results import write_network
     from tuner.networks.tuning import NetworkPlan, prepare, tune_network
 
-    network = resolve_network(given)
     names = tuple(task.workload.spec for task in network.tasks)
     plan = NetworkPlan(**{**asdict(common), "workloads": names}, network=network.name)
     check_plan(plan)
