@@ -46,6 +46,13 @@ class _Reader:
             for k, out in enumerate(inst.outputs)
         }
 
+    @cached_property
+    def deepest(self) -> int:
+        """Most loops around a block of the unscheduled program."""
+        sch = self.initial.copy()
+        blocks = sch.get_child_blocks(sch.get_sblock("root"))
+        return max((len(sch.get_loops(b)) for b in blocks), default=0)
+
     def resolve(self, rv: Any, before: int) -> Any:
         """The loop or block that ``rv`` stands for just before instruction ``before``."""
         sch = self.initial.copy()
@@ -108,7 +115,8 @@ def _categorical_name(reader: _Reader, user: int | None) -> str:
 def _location(reader: _Reader, i: int, start: int) -> Decision:
     inst = reader.instructions[i]
     block = reader.resolve(inst.inputs[0], i).name_hint
-    depth = max(len(used.outputs) for used in reader.instructions if used.kind.name == "GetLoops")
+    used = (len(x.outputs) for x in reader.instructions if x.kind.name == "GetLoops")
+    depth = max([reader.deepest, *used])
     return Decision(
         name=f"{block}.location",
         kind="compute_location",

@@ -132,14 +132,23 @@ class Problem:
         tables: list[KernelTable] = []
         readable = [np.empty(0, dtype=bool)]
         for sketch, matrix in zip(self.sketches, pool.matrices, strict=True):
-            if sketch.road == "columns":
-                tables.append(sketch.kernels(matrix))
+            if (whole := self._read_columns(sketch, matrix)) is not None:
+                tables.append(whole)
                 readable.append(np.ones(len(matrix), dtype=bool))
                 continue
             found = [self._read_row(sketch, row) for row in matrix]
             tables += [t for t in found if isinstance(t, KernelTable)]
             readable.append(np.array([isinstance(t, KernelTable) for t in found], dtype=bool))
         return self._joined([t for t in tables if len(t)]), np.concatenate(readable)
+
+    def _read_columns(self, sketch: Sketch, matrix: IntMatrix) -> KernelTable | None:
+        """The table of all rows at once, None where they have to be read one by one."""
+        if sketch.road != "columns":
+            return None
+        try:
+            return sketch.kernels(matrix)
+        except (tir.Unsupported, *UNREPLAYABLE):  # a loop structure off the columns road
+            return None
 
     def _joined(self, tables: list[KernelTable]) -> KernelTable:
         return KernelTable.concat(tables) if tables else KernelTable(self.chip.backend, 0)

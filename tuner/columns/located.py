@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hwsim.table import KernelTable
+from tuner import tir
 from tuner.columns.build import template
 from tuner.columns.interpret import interpret, interpret_places
 from tuner.columns.locations import Places
@@ -101,8 +102,17 @@ def located_road(road: LocatedRoad, rows: IntMatrix) -> LocatedRoad:
     Raises
     ------
     Unsupported
-        Not one of the rows' outcomes can be interpreted, or a column of the kernel table differs.
+        Not one of the rows' outcomes can be interpreted, TVM or the first road refuse a row, or a
+        column of the kernel table differs.
     """
+    try:
+        return _held(road, rows)
+    except (tir.Unsupported, RuntimeError) as error:  # TVM's ScheduleError is a RuntimeError
+        line = str(error).strip().splitlines()[-1]
+        raise Unsupported(f"a candidate cannot be read: {line}") from None
+
+
+def _held(road: LocatedRoad, rows: IntMatrix) -> LocatedRoad:
     table = road.kernels(rows)
     if road.fallen and not road._roads:
         raise Unsupported(next(iter(road.fallen.values())))

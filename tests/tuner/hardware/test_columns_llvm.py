@@ -62,3 +62,10 @@ def test_an_outcome_that_cannot_be_interpreted_takes_the_other_road_and_is_count
     broken = tuple(road.taken(rows)[0].tolist())
     road.fallen[broken] = "not today"
     assert differing(road.kernels(rows), expected) == []
+
+
+def test_a_reduction_split_over_a_buffer_falls_back_and_says_so() -> None:
+    problem = Problem.of(resolve("softmax:8x16:float32"), load_chip("local-cpu"))
+    roads = {sketch.road: sketch.fallback_reason for sketch in problem.sketches}
+    assert set(roads) == {"columns", "tir"}
+    assert roads["tir"] == "instruction RFactor"
