@@ -72,13 +72,24 @@ class Access:
     splits: tuple[tuple[Split, ...], ...] = ()
 
 
+# What becomes of the values read: summed up over the reduction (or something computed from them is:
+# total), added to each other, moved or chosen from (them and 0), or anything else.
+Effect = Literal["sum", "total", "add", "select", "unknown"]
+
+
 @dataclass(frozen=True)
 class Ops:
-    """Operations of one execution of a statement (one element, or one intrinsic call)."""
+    """Operations of one execution of a statement (one element, or one intrinsic call).
+
+    ``effect`` is about statements without MACs.  ``term``: dtype in which a product (or a summand)
+    is computed before it is added; empty: that of the accumulator.
+    """
 
     macs: int = 0
     alu: int = 0
     special: int = 0
+    effect: Effect = "unknown"
+    term: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,7 +156,8 @@ class Nest:
 
     ``kernels`` holds the separately launched kernels in order, each its statements in program
     order; ``unroll`` the explicit unroll limit; ``flops`` and ``macs`` the useful operations and
-    multiply-accumulates of the workload.  ``notes``: ``parallel`` and ``vectorize``, the limits
+    multiply-accumulates of the workload, ``reduction`` how many of the latter its longest sum has
+    (0: not known).  ``notes``: ``parallel`` and ``vectorize``, the limits
     that TVM's LLVM postprocessors have yet to apply.
     """
 
@@ -155,4 +167,5 @@ class Nest:
     unroll: IntColumn
     flops: float
     macs: float = 0.0
+    reduction: int = 0
     notes: Mapping[str, IntColumn] = field(default_factory=dict)

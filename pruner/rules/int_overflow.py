@@ -12,15 +12,14 @@ from hwsim.table import KernelTable
 from pruner.rule import Finding
 from pruner.verdict import Stage
 
-INTEGER_BITS = 8  # the only input width that is an integer in every workload
-
 
 @dataclass(frozen=True)
 class IntOverflow:
-    """K products of two int8 have to fit the accumulator whatever the inputs are.
+    """Integer sums have to fit their accumulators whatever the inputs are.
 
-    The largest product is (-128)^2 = 2^14, so an accumulator of b bits holds floor((2^(b-1) - 1) /
-    2^14) of them: 131,071 at 32 bits, one at 16.  A schedule beyond that can compute wrong values.
+    Every accumulator of the schedule counts: partial sums of a split reduction, their sum, what an
+    epilogue adds.  K products of two int8 need K 2^14 <= 2^(b-1) - 1: 131,071 fit 32 bits, one fits
+    16 (:mod:`pruner.safety.ranges`).  A schedule beyond that can compute wrong values.
     """
 
     name: ClassVar[str] = "int-overflow"
@@ -29,17 +28,14 @@ class IntOverflow:
     hard: ClassVar[bool] = True
 
     def check(self, table: KernelTable, chip: Chip) -> Finding:
-        """Length of the reduction against the products that the accumulator holds."""
-        integer = (table["in_bits"] == INTEGER_BITS) & (table["macs"] > 0)
-        product = 4.0 ** (INTEGER_BITS - 1)
-        have = np.floor((2.0 ** (table["acc_bits"].astype(np.float64) - 1) - 1) / product)
-        need = np.where(integer, table["reduce_length"], 0).astype(np.float64)
+        """Width that the tightest sum needs against the width that its accumulator has."""
+        need, have = (table[name].astype(np.float64) for name in ("sum_need_bits", "sum_bits"))
         return Finding(
             keep=need <= have,
-            quantity="accumulated_products",
+            quantity="accumulator_bits",
             need=need,
             have=have,
-            unit="products",
-            reason="sums {need} int8 products, the accumulator is safe up to {have}",
+            unit="bits",
+            reason="its sums of full-range integers need {need} bits, the accumulator has {have}",
             benefit="a kernel that can overflow and compute wrong values",
         )

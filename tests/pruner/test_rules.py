@@ -144,19 +144,18 @@ def test_verifier_as_a_whole_is_the_union_of_its_limits() -> None:
     assert kept("tvm-verifier", "gpu_sm", **columns) == np.all(parts, axis=0).tolist()
 
 
-@pytest.mark.parametrize(("acc_bits", "longest"), [(32, 131_071), (16, 1)])
-def test_int8_products_fit_the_accumulator(acc_bits: int, longest: int) -> None:
-    lengths = {"reduce_length": [longest, longest + 1], "macs": 1.0, "in_bits": 8}
-    found = check("int-overflow", "ascend_cube", acc_bits=acc_bits, **lengths)
-    assert found.keep.tolist() == [True, False]
-    # The bound is tight: the longest sum of largest products is representable, one more is not.
-    assert longest * 128 * 128 <= 2 ** (acc_bits - 1) - 1 < (longest + 1) * 128 * 128
+def test_integer_sums_fit_their_accumulators() -> None:
+    columns = {"sum_need_bits": [32, 33, 16, 17, 0], "sum_bits": [32, 32, 16, 16, 0]}
+    found = check("int-overflow", "ascend_cube", **columns)
+    assert found.keep.tolist() == [True, False, True, False, True]
 
 
-def test_floats_and_kernels_without_macs_cannot_overflow() -> None:
-    long = {"reduce_length": 10**6, "acc_bits": 32}
-    assert kept("int-overflow", "gpu_sm", in_bits=[16, 32], macs=1.0, **long) == [True, True]
-    assert kept("int-overflow", "gpu_sm", in_bits=8, macs=0.0, **long) == [True]
+def test_rounding_of_sums_is_bounded() -> None:
+    chain = [k / 2048 for k in (62, 63, 2048)]  # terms in float16
+    assert kept("sum-rounding", "gpu_sm", sum_rounding=chain) == [True, False, False]
+    chain = [k * 2.0**-24 for k in (508_400, 508_401)]
+    assert kept("sum-rounding", "gpu_sm", sum_rounding=chain) == [True, False]
+    assert kept("sum-rounding{max_error=0.5}", "mlu_sram", sum_rounding=[0.33, 0.34]) == [True, False]
 
 
 def test_tensor_blocks_are_whole() -> None:

@@ -10,13 +10,20 @@ from numpy.typing import NDArray
 from tuner.nest import Digit, IntColumn, Statement
 from tuner.summary.geometry import bits_of, extents, hull
 from tuner.summary.roles import Kernel, serial
+from tuner.summary.sums import sums
 
 Columns = dict[str, NDArray[Any]]
 
 
 def common(kernel: Kernel) -> Columns:
-    """Work, widths, tiles and grids of a kernel."""
-    return {**_work(kernel), **_widths(kernel), **_tiles(kernel), **_loops(kernel)}
+    """Work, widths, tiles, grids and sums of a kernel."""
+    return {
+        **_work(kernel),
+        **_widths(kernel),
+        **_tiles(kernel),
+        **_loops(kernel),
+        **sums(kernel.nest, kernel.statements),
+    }
 
 
 def executed(kernel: Kernel, what: str) -> NDArray[np.float64]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tuner.nest import Access, Buffer, Digit, IntColumn, Split, Statement
 
-BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "int8": 8, "uint8": 8, "int32": 32,
-        "float64": 64, "int64": 64, "bool": 8}  # fmt: skip
+BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "int8": 8, "uint8": 8, "int16": 16,
+        "uint16": 16, "int32": 32, "uint32": 32, "float64": 64, "int64": 64, "bool": 8}  # fmt: skip
 
 
 def product(columns: Iterable[IntColumn], n: int) -> IntColumn:

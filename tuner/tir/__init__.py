@@ -15,12 +15,14 @@ from tuner.tir.radix import Unsupported
 from tuner.tir.walk import read
 from tuner.workloads import Workload
 
+_COMMUTATIVE_REDUCE = 2  # tvm.tirx.IterVar.CommReduce
+
 __all__ = ["Unsupported", "kernels", "nest", "nest_of"]
 
 
 def nest(sch: Any, workload: Workload) -> Nest:
     """The loop nest of a scheduled candidate of ``workload``; see :func:`nest_of`."""
-    return nest_of(sch, workload.flops, _macs(workload))
+    return nest_of(sch, workload.flops, *_products(workload))
 
 
 def kernels(sch: Any, workload: Workload | None, backend: str) -> KernelTable:
@@ -45,8 +47,16 @@ def kernels(sch: Any, workload: Workload | None, backend: str) -> KernelTable:
 
 
 @lru_cache(maxsize=256)
-def _macs(workload: Workload) -> float:
-    """Multiply-accumulates of the unscheduled program: the loop products of its MAC blocks."""
-    blocks = (b for kernel in read(workload.prim_func()).kernels for b in kernel)
-    counted = ((body_of(b.block).ops.macs, b.loops) for b in blocks)
-    return float(sum(macs * prod(loop.extent for loop in loops) for macs, loops in counted))
+def _products(workload: Workload) -> tuple[float, int]:
+    """Multiply-accumulates of the unscheduled program, the loop products of its MAC blocks; and how
+    many of them its longest sum has.
+    """
+    blocks = [b for kernel in read(workload.prim_func()).kernels for b in kernel]
+    counted = [(b, macs) for b in blocks if (macs := body_of(b.block).ops.macs)]
+    total = sum(macs * prod(loop.extent for loop in b.loops) for b, macs in counted)
+    return float(total), max((_reduction(b.block) for b, _ in counted), default=0)
+
+
+def _reduction(block: Any) -> int:
+    """Iterations of a block that add to one element."""
+    return prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type == _COMMUTATIVE_REDUCE)

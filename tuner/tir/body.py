@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tvm import prim, tirx
@@ -10,6 +10,7 @@ from tvm.ir import Call, TensorLoad
 from tvm.s_tir import SBlockRealize
 
 from tuner.nest import Ops
+from tuner.tir.effect import effect_of, is_call, is_load, only_load, summands, uncast
 from tuner.tir.radix import Unsupported
 
 Role = Literal["copy", "init", "compute"]
@@ -59,14 +60,16 @@ def _body(stmt: Any) -> Body:
 
 
 def _times(body: Body, n: int) -> Body:
-    ops = Ops(body.ops.macs * n, body.ops.alu * n, body.ops.special * n)
+    o = body.ops
+    ops = replace(o, macs=o.macs * n, alu=o.alu * n, special=o.special * n)
     return Body(body.role, ops, body.operands, body.matrix)
 
 
 def _strongest(parts: list[Body]) -> Body:
     macs, alu, special = (sum(getattr(p.ops, k) for p in parts) for k in ("macs", "alu", "special"))
     main = max(parts, key=lambda p: (p.role == "compute", p.role == "copy"))
-    return Body(main.role, Ops(macs, alu, special), main.operands, main.matrix)
+    ops = replace(main.ops, macs=macs, alu=alu, special=special)
+    return Body(main.role, ops, main.operands, main.matrix)
 
 
 def _call(call: Any) -> Body:
@@ -74,61 +77,38 @@ def _call(call: Any) -> Body:
     if name == "tvm_mma_sync":
         return Body("compute", Ops(), matrix=True)
     if name in ("tvm_load_matrix_sync", "tvm_store_matrix_sync"):
-        return Body("copy", Ops())
+        return Body("copy", Ops(effect="select"))
     if name == "tvm_fill_fragment":
         return Body("init", Ops())
     raise Unsupported(f"call of {name} in a block")
 
 
 def _store(store: Any) -> Body:
-    value = _uncast(store.value)
+    value = uncast(store.value)
     product = _accumulated_product(store.buffer, value)
     if product is not None:
-        return Body("compute", Ops(macs=1), product)
+        handles, term = product
+        return Body("compute", Ops(macs=1, term=term), handles)
     count = _Count()
     count.visit(store.value)
+    effect = effect_of(store.buffer, value)
     if count.alu or count.special:
-        return Body("compute", Ops(alu=count.alu, special=count.special))
-    return Body("copy" if count.loads else "init", Ops())
+        return Body("compute", Ops(alu=count.alu, special=count.special, effect=effect))
+    return Body("copy" if count.loads else "init", Ops(effect=effect))
 
 
-def _accumulated_product(buffer: Any, value: Any) -> tuple[int, ...] | None:
-    """Handles of A and B where the value is ``buffer + A * B`` (casts ignored)."""
-    if not isinstance(value, prim.Add):
-        return None
-    for accumulator, product in ((value.a, value.b), (value.b, value.a)):
-        product = _uncast(product)
-        if _loads(_uncast(accumulator), buffer) and isinstance(product, prim.Mul):
-            factors = [_uncast(product.a), _uncast(product.b)]
-            handles = [h for f in factors if (h := _only_load(f)) is not None]
+def _accumulated_product(buffer: Any, value: Any) -> tuple[tuple[int, ...], str] | None:
+    """Handles of A and B where the value is ``buffer + A * B`` (casts ignored), and the dtype in
+    which they are multiplied.
+    """
+    for term in summands(buffer, value):
+        product = uncast(term)
+        if isinstance(product, prim.Mul):
+            factors = [uncast(product.a), uncast(product.b)]
+            handles = [h for f in factors if (h := only_load(f)) is not None]
             if len(set(handles)) == 2:  # a square is no product of two operands
-                return tuple(handles)
+                return tuple(handles), str(product.ty)
     return None
-
-
-def _loads(expr: Any, buffer: Any) -> bool:
-    return _is_load(expr) and expr.source.same_as(buffer)
-
-
-def _only_load(expr: Any) -> int | None:
-    """The buffer a factor comes from: a load, or a load padded by ``if_then_else``."""
-    if _is_call(expr, "if_then_else"):
-        expr = _uncast(expr.args[1])
-    return int(expr.source.__chandle__()) if _is_load(expr) else None
-
-
-def _uncast(expr: Any) -> Any:
-    while isinstance(expr, prim.Cast):
-        expr = expr.value
-    return expr
-
-
-def _is_load(expr: Any) -> bool:
-    return isinstance(expr, TensorLoad)
-
-
-def _is_call(expr: Any, name: str) -> bool:
-    return isinstance(expr, Call) and str(expr.op.name).rpartition(".")[2] == name
 
 
 class _Count:
@@ -138,7 +118,7 @@ class _Count:
         self.alu = self.special = self.loads = 0
 
     def visit(self, expr: Any) -> None:
-        if _is_load(expr):
+        if is_load(expr):
             self.loads += 1
         elif isinstance(expr, prim.Cast):
             self.alu += 1

@@ -29,7 +29,7 @@ def column(value: int) -> IntColumn:
     return np.array([value], dtype=np.int64)
 
 
-def nest_of(sch: Any, workload_flops: float, workload_macs: float = 0.0) -> Nest:
+def nest_of(sch: Any, workload_flops: float, workload_macs: float = 0.0, reduction: int = 0) -> Nest:
     """The loop nest of one scheduled program, before or after the postprocessors.
 
     Parameters
@@ -59,6 +59,7 @@ def nest_of(sch: Any, workload_flops: float, workload_macs: float = 0.0) -> Nest
         unroll=column(_unroll(program)),
         flops=float(workload_flops),
         macs=float(workload_macs),
+        reduction=reduction,
         notes=_limits(program),
     )
 
