@@ -33,7 +33,6 @@ from tuner.search import (
     SCREENED,
     SCREENED_BY_REPLAY,
     STRATEGIES,
-    Choice,
     SketchSpace,
     Strategy,
 )
@@ -116,16 +115,9 @@ class Reduced(Protocol):
 
 def search_spaces(problem: Problem, kept: Sequence[Reduced] | None) -> tuple[SketchSpace, ...]:
     """The options that a strategy samples from, one space a sketch."""
-    spaces = []
-    for i, sketch in enumerate(problem.sketches):
-        choices = []
-        for d in sketch.decisions:
-            options = d.options()
-            if kept is not None and d.name in kept[i].allowed:
-                options = options[kept[i].allowed[d.name]]
-            choices.append(Choice(d.name, d.start, options, d.kind == "perfect_tile"))
-        spaces.append(SketchSpace(tuple(choices)))
-    return tuple(spaces)
+    if kept is None:
+        return tuple(sketch.space for sketch in problem.sketches)
+    return tuple(s.space.only(k.allowed) for s, k in zip(problem.sketches, kept, strict=True))
 
 
 def strategy(problem: Problem, name: str, kept: Sequence[Reduced] | None, seed: int) -> Strategy:

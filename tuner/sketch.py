@@ -23,9 +23,11 @@ from tuner.columns import (
     column_road,
     located_road,
 )
+from tuner.columns.whole import Whole
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.decode import decisions_of
 from tuner.nest import Nest
+from tuner.search.space import Choice, SketchSpace
 from tuner.workloads import Workload
 
 CHECKED = 16  # random candidates that the columns road is held to the TIR road on
@@ -168,6 +170,21 @@ class Sketch:
         except Unsupported as reason:
             return str(reason)
 
+    @cached_property
+    def _whole(self) -> Whole:
+        assert isinstance(self._columns, ColumnRoad)
+        return Whole(self.space, self._columns.kernels)
+
+    @cached_property
+    def space(self) -> SketchSpace:
+        """All decision vectors, as strategies sample them."""
+        return SketchSpace(
+            tuple(
+                Choice(d.name, d.start, d.options(), d.kind == "perfect_tile")
+                for d in self.decisions
+            )
+        )
+
     def _nest_of(self, row: IntColumn) -> Nest:
         return tir.nest(self.replay(row), self.workload)
 
@@ -186,6 +203,8 @@ class Sketch:
         backend = self.chip.backend
         if not len(matrix):
             return KernelTable(backend, 0)
+        if isinstance(self._columns, ColumnRoad):
+            return self._whole(matrix)
         if not isinstance(self._columns, str):
             return self._columns.kernels(matrix)
         rows = (tir.kernels(self.replay(row), self.workload, backend) for row in matrix)

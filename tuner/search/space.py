@@ -6,8 +6,8 @@ that was pruned.  A tile decision's options are factor tuples, a categorical's i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +101,15 @@ class SketchSpace:
         for c in self.choices:
             inside &= c.holds(rows[:, c.start : c.stop])
         return inside
+
+    def only(self, allowed: Mapping[str, NDArray[np.bool_]]) -> SketchSpace:
+        """What is left where decisions keep only the options of a mask ``(m,)`` by their names."""
+        return SketchSpace(
+            tuple(
+                replace(c, options=c.options[allowed[c.name]]) if c.name in allowed else c
+                for c in self.choices
+            )
+        )
 
     def rank(self, rows: IntMatrix) -> NDArray[np.int64]:
         """``(n,)`` numbers of decision vectors ``(n, width)``, -1 for those outside the space."""
