@@ -76,7 +76,9 @@ _COMMON = (
     _c("sum_need_bits", "bits", "width that the tightest integer sum needs (0: no integer sums)"),
     _c("sum_bits", "bits", "width that it has"),
     _c("sum_unbounded", "bool", "1: the range of some integer of the kernel is not known"),
-    _f("sum_rounding", "share", "longest chain of additions times unit roundoff (0: no float sums)"),
+    _f(
+        "sum_rounding", "share", "longest chain of additions times unit roundoff (0: no float sums)"
+    ),
 )
 
 

@@ -1,1 +1,1 @@
-"""What can be proven of a schedule's values: ranges of integers, rounding of floats, a whitelist."""
+"""What can be proven of a schedule's values: ranges of integers, rounding of floats."""

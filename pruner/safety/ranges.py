@@ -1,7 +1,7 @@
 """Value ranges of integers: what the accumulators of a schedule may have to hold.
 
-Interval arithmetic over columns.  Inputs are taken at the full range of their dtype, so that what is
-found to fit fits for every input.  Of int8 the largest product is (-128)(-128) = 2^14 and the
+Interval arithmetic over columns.  Inputs are taken at the full range of their dtype, so that what
+is found to fit fits for every input.  Of int8 the largest product is (-128)(-128) = 2^14 and the
 smallest -128 * 127 > -2^14, so that the upper end binds: K products need K 2^14 <= 2^(b-1) - 1,
 K <= 131,071 at b = 32 and K <= 1 at b = 16.
 """

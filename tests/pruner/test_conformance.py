@@ -27,7 +27,8 @@ CHIPS = {
 SPECS = [
     *(f"capacity{{scope={scope}}}" for scope in SCOPES),
     *(f"tvm-verifier{{limit={limit}}}" for limit in ("all", "threads", "pipeline", "ramp")),
-    "int-overflow", "sum-rounding", "tensor-blocks", "sram-fallback", "roofline-bound", "core-starvation",
+    "int-overflow", "sum-rounding", "tensor-blocks", "sram-fallback", "roofline-bound",
+    "core-starvation",
     "short-transfer", "occupancy-floor", "register-spill", "bank-conflict",
     "vector-length", "vector-length{table=as_described}", "mean-cost", "mean-cost{budget=7}",
     "vector-fill", "idle-cores", "accumulator-tile", "cache-tile", "unrolled-code",

@@ -155,7 +155,10 @@ def test_rounding_of_sums_is_bounded() -> None:
     assert kept("sum-rounding", "gpu_sm", sum_rounding=chain) == [True, False, False]
     chain = [k * 2.0**-24 for k in (508_400, 508_401)]
     assert kept("sum-rounding", "gpu_sm", sum_rounding=chain) == [True, False]
-    assert kept("sum-rounding{max_error=0.5}", "mlu_sram", sum_rounding=[0.33, 0.34]) == [True, False]
+    assert kept("sum-rounding{max_error=0.5}", "mlu_sram", sum_rounding=[0.33, 0.34]) == [
+        True,
+        False,
+    ]
 
 
 def test_tensor_blocks_are_whole() -> None:

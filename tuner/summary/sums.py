@@ -2,8 +2,8 @@
 
 Statement by statement, through every buffer in between: partial sums of a split or factored
 reduction, the sum of those, copies, what an epilogue adds.  An input that is as wide as the
-accumulator it is added to (an int32 bias) is assumed to leave the room that the sum before it needs:
-at its full range no schedule could add anything to it.
+accumulator it is added to (an int32 bias) is assumed to leave the room that the sum before it
+needs: at its full range no schedule could add anything to it.
 """
 
 from __future__ import annotations

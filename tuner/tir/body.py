@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tvm import prim, tirx
-from tvm.ir import Call, TensorLoad
+from tvm.ir import Call
 from tvm.s_tir import SBlockRealize
 
 from tuner.nest import Ops
-from tuner.tir.effect import effect_of, is_call, is_load, only_load, summands, uncast
+from tuner.tir.effect import effect_of, is_load, only_load, summands, uncast
 from tuner.tir.radix import Unsupported
 
 Role = Literal["copy", "init", "compute"]

@@ -29,15 +29,18 @@ def column(value: int) -> IntColumn:
     return np.array([value], dtype=np.int64)
 
 
-def nest_of(sch: Any, workload_flops: float, workload_macs: float = 0.0, reduction: int = 0) -> Nest:
+def nest_of(
+    sch: Any, workload_flops: float, workload_macs: float = 0.0, reduction: int = 0
+) -> Nest:
     """The loop nest of one scheduled program, before or after the postprocessors.
 
     Parameters
     ----------
     sch:
         A ``tvm.s_tir.Schedule`` of a module with one function.
-    workload_flops, workload_macs:
-        Useful operations and multiply-accumulates of the workload.
+    workload_flops, workload_macs, reduction:
+        Useful operations and multiply-accumulates of the workload, and how many of the latter its
+        longest sum has (0: not known).
 
     Raises
     ------

@@ -16,13 +16,13 @@ def effect_of(buffer: Any, value: Any) -> Effect:
         return "sum" if only_load(uncast(term)) is not None else "total"
     seen = _Seen()
     seen.visit(value)
-    if seen.other or seen.added and len(set(seen.loads)) < len(seen.loads):
+    if seen.other or (seen.added and len(set(seen.loads)) < len(seen.loads)):
         return "unknown"
     return "add" if seen.added else "select"
 
 
 def summands(buffer: Any, value: Any) -> list[Any]:
-    """What ``value`` adds to the element of ``buffer`` that it reads back; empty: it adds nothing."""
+    """What ``value`` adds to the element of ``buffer`` that it reads back; empty: nothing."""
     if not isinstance(value, prim.Add):
         return []
     pairs = ((value.a, value.b), (value.b, value.a))
