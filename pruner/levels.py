@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def shares(table: KernelTable, chip: Chip) -> dict[Scope, Floats]:
 
 def _ascend(table: KernelTable, chip: AscendChip, traffic: Traffic) -> Levels:
     of = shares(table, chip)
-    fullest = np.maximum.reduce(list(of.values()))
+    fullest = reduce(np.maximum, of.values())
     one = np.ones(table.n)
     return Levels(
         staging_share=np.maximum(of["l1"], of["ub"]),
@@ -76,7 +77,7 @@ def _ascend(table: KernelTable, chip: AscendChip, traffic: Traffic) -> Levels:
 
 def _mlu(table: KernelTable, chip: MluChip, traffic: Traffic) -> Levels:
     of = shares(table, chip)
-    fullest = np.maximum.reduce(list(of.values()))
+    fullest = reduce(np.maximum, of.values())
     one = np.ones(table.n)
     return Levels(
         staging_share=of["sram"],
@@ -120,7 +121,7 @@ def _cpu(table: KernelTable, chip: CpuChip, traffic: Traffic) -> Levels:
     first = table["level1_bytes"] / (chip.l1_kib * 1024.0)
     second = table["level2_bytes"] / (chip.l2_kib * 1024.0)
     registers = table["acc_bytes"] / (chip.vector_registers * chip.vector_bytes)
-    fullest = np.maximum.reduce([first, second, registers])
+    fullest = np.maximum(np.maximum(first, second), registers)
     return Levels(
         staging_share=second,
         operand_share=first,
@@ -142,7 +143,7 @@ def lane_share(table: KernelTable, chip: CpuChip) -> Floats:
 
 
 def _copies(table: KernelTable, best: np.ufunc, *scopes: str) -> Floats:
-    return np.asarray(best.reduce([table[f"{s}_buffers"] for s in scopes]), dtype=np.float64)
+    return np.asarray(reduce(best, [table[f"{s}_buffers"] for s in scopes]), dtype=np.float64)
 
 
 def _line_use(traffic: Traffic, line: int) -> Floats:

@@ -52,7 +52,7 @@ class Machine:
         bits, matrix = table["in_bits"], self.on_matrix_unit(table)
         rate = np.full(table.n, self.macs_per_us)
         for width, macs in self.tensor_macs_per_us.items():
-            rate[matrix & (bits == width)] = macs
+            rate = np.where(matrix & (bits == width), macs, rate)
         return rate
 
     def cores_for(self, table: KernelTable) -> NDArray[np.float64]:

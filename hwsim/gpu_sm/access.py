@@ -66,8 +66,20 @@ class Access:
 
 
 def access_of(rows: Rows, stream: str) -> Access:
-    """Evaluate ``stream`` (a name of :data:`hwsim.columns.GPU_STREAMS`) for every row."""
-    return patterns([_global_side(rows, stream)], rows["threads"])[0]
+    """Evaluate ``stream`` (a name of :data:`hwsim.columns.GPU_STREAMS`) for every row.
+
+    A table may know better than to look at its numbers (``warp_access``): then it is asked.
+    """
+    lanes, threads = _global_side(rows, stream), rows["threads"]
+    if rows.warp_access is not None:
+        known: Access = rows.warp_access(lanes, threads)
+        return known
+    return patterns([lanes], threads)[0]
+
+
+def capped(lanes: Lanes, threads: Floats) -> tuple[Floats, ...]:
+    """What tells one pattern from another: the lanes of one instruction, and the threads."""
+    return np.minimum(lanes[0], WIDEST_BYTES), *lanes[1:], np.minimum(threads, WARP * _PHASES)
 
 
 def accesses_of(rows: Rows, streams: Sequence[str]) -> tuple[dict[str, Access], dict[str, Access]]:
@@ -115,8 +127,7 @@ def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
     """Evaluate accesses of blocks of ``threads`` ``(n,)``."""
     if not asked:
         return []
-    some = np.minimum(threads, WARP * _PHASES)
-    found = [_numbered(lanes, some) for lanes in asked]
+    found = [_numbered(capped(lanes, threads)) for lanes in asked]
     values = _evaluate(np.concatenate([keys for _, keys in found]))
     ends = np.cumsum([len(keys) for _, keys in found])
     split = np.split(values, ends[:-1], axis=1)
@@ -126,9 +137,8 @@ def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
     ]
 
 
-def _numbered(lanes: Lanes, threads: Floats) -> tuple[Ints, Ints]:
+def _numbered(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:
     """Row -> pattern number, and the patterns ``(patterns, 5)``."""
-    columns = (np.minimum(lanes[0], WIDEST_BYTES), *lanes[1:], threads)
     index, first = _distinct(columns)
     keys = [np.minimum(column[first], _FAR).astype(np.int64) for column in columns]
     return index, np.stack(keys, axis=1)

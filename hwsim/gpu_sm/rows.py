@@ -5,6 +5,8 @@ Float64, because products of counts must not wrap.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,11 @@ class Rows:
         if found is None:
             found = self._columns[name] = self._read(name)
         return found
+
+    @property
+    def warp_access(self) -> Any:
+        """What the table answers :func:`~hwsim.gpu_sm.access.access_of` with, if it does."""
+        return getattr(self._table, "warp_access", None)
 
     def occurs(self, name: str) -> bool:
         """Whether some row of a column that defaults to 0 is not 0."""

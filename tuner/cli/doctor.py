@@ -37,6 +37,7 @@ def doctor(fmt: FormatOption = Format.table) -> int:
     """Check the installation; exit code 1 where something needed is broken."""
     checks = [_python(), _pinned("apache-tvm", TVM), _pinned("apache-tvm-ffi", FFI), _tvm()]
     checks += [_extra(module, *what) for module, what in EXTRAS.items()]
+    checks += [_native(), _recorded()]
     if fmt is Format.json:
         print_json([asdict(c) for c in checks])
     else:
@@ -70,6 +71,27 @@ def _tvm() -> Check:
     except Exception as error:  # whatever a broken native library raises
         return Check("tvm works", "broken", f"{type(error).__name__}: {error}")
     return Check("tvm works", "ok", "imports, and the LLVM target is there for numerical checks")
+
+
+def _native() -> Check:
+    """Whether there is a C++ engine, or could be; nothing is built for it."""
+    from tuner.native.library import missing, ready
+
+    if ready():
+        return Check("native engine", "ok", "built; rules, features and trees run in C++")
+    if lacking := missing():
+        detail = f"{' and '.join(lacking)} not found: the numpy engine serves"
+        return Check("native engine", "missing", detail)
+    return Check("native engine", "ok", "a compiler is there; built when it is first wanted")
+
+
+def _recorded() -> Check:
+    """Which of the shipped rules the C++ engine leaves to numpy."""
+    from tuner.native.coverage import left_to_numpy
+
+    left = left_to_numpy()
+    text = "; ".join(f"{rule}: {reason}" for rule, reason in left.items()) or "none"
+    return Check("native rules", "ok", f"left to numpy: {text}")
 
 
 def _extra(module: str, extra: str, use: str) -> Check:
