@@ -90,6 +90,16 @@ def test_what_is_pruned_is_in_the_log_with_rule_and_evidence(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_local_cpu_is_measured_and_its_best_computes_the_right_values(tmp_path):
+    spec = "gemm:64x64x64:float32"
+    database = tune(tmp_path, spec, "local-cpu", strategy="replay-trace")
+    assert all(0 < float(r.run_secs[0]) < 1 for r in database.get_all_tuning_records())
+    target = spaces.target(load_chip("local-cpu"))
+    best = ms.tir_integration.compile_tir(database, program(spec), target)
+    assert check_schedule(best, resolve(spec), seed=0).ok
+
+
+@pytest.mark.slow
 def test_pruning_spares_the_board_its_failures(tmp_path):
     tune(tmp_path / "pruned", LARGE, trials=12)
     tune(tmp_path / "plain", LARGE, trials=12, pruner=None)

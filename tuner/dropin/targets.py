@@ -27,7 +27,7 @@ TAGS = {
     "nvidia/geforce-rtx-4090": "rtx-4090",
     "nvidia/nvidia-titan-rtx": "titan-rtx",
 }
-_KINDS = {"gpu_sm": "cuda", "ascend_cube": "ext_dev", "mlu_sram": "ext_dev"}
+_KINDS = {"gpu_sm": "cuda", "ascend_cube": "ext_dev", "mlu_sram": "ext_dev", "cpu": "llvm"}
 
 
 def resolve_target(target: Any, chip: Chip | str | None) -> tuple[Target, Chip | None]:

@@ -21,7 +21,7 @@ from tuner.dropin.screen import Screen, before_postprocs
 from tuner.dropin.targets import overprunes, resolve_target
 from tuner.dropin.tasks import DEFAULT_SPACE, Setting, make_tasks
 from tuner.dropin.verdicts import NAME, VerdictLog, failures
-from tuner.measure import SimBackend
+from tuner.measure import Backend, SimBackend
 from tuner.problem import one_line
 from tuner.tvm_arm import numpy_seeded, tvm_state
 from tuner.tvm_measure import SimBuilder, SimRunner
@@ -58,8 +58,8 @@ def tune_tir(
     All arguments but the last two are TVM's.  What differs:
 
     - ``target`` may be the name of a chip (``prunelab chips``) or a chip file as well.
-    - ``builder`` and ``runner`` default to the chip's simulator; without a chip to the local
-      machine, as in TVM.  Give ``builder="local", runner="local"`` (or an ``RPCRunner``) to measure
+    - ``builder`` and ``runner`` default to the chip's simulator; without a chip, or for
+      ``local-cpu``, to the local machine.  Give ``builder="local", runner="local"`` (or an ``RPCRunner``) to measure
       on the real thing, pruned by the chip's rules.
     - Only what ran gets into the database, and what is there already is not measured again.
     - ``pruner``: name of a rule set (``prunelab rules``), :class:`pruner.rulesets.Rules`, or None.
@@ -146,11 +146,19 @@ def _folder(work_dir: str | Path) -> Path:
 
 
 def _measurers(builder: Any, runner: Any, chip: Chip | None, seed: int) -> tuple[Any, Any]:
-    """Builder and runner; the chip's simulator where neither is given."""
+    """Builder and runner; where neither is given the chip's simulator, or this machine."""
     if chip is None or builder is not None or runner is not None:
         return builder or "local", runner or "local"
-    simulated = SimBuilder(SimBackend(None, chip, repeats=REPEATS, seed=seed))
-    return simulated, SimRunner(simulated)
+    measuring = SimBuilder(_backend(chip, seed))
+    return measuring, SimRunner(measuring)
+
+
+def _backend(chip: Chip, seed: int) -> Backend:
+    if chip.backend != "cpu":
+        return SimBackend(None, chip, repeats=REPEATS, seed=seed)
+    from tuner.hardware.backend import RealBackend  # sockets and process pools
+
+    return RealBackend("local", chip, REPEATS, keep=lambda *_: None)
 
 
 def _cost_model(given: Any, cores: int, seed: int) -> Any:
