@@ -12,6 +12,11 @@ lie beyond ``NEAR`` of the best by more than ``ALLOWANCE`` times the error that 
 held-out predictions stay below.  That error is taken of the best quarter of what was measured: how
 far a good candidate is overestimated is the question, and the many bad ones, whose errors are
 several times as large, say little about it.
+
+With a prior (:mod:`pruner.prior`) the trees learn what it gets wrong instead.  Both ways are held
+against held-out measurements of the run after every round, and the better one predicts; a prior
+that explains most of them lets the gate prune after half of the measurements that it needs
+otherwise.
 """
 
 from __future__ import annotations
@@ -24,8 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pruner.calibration import Platt, Reliability, fit_platt, reliability
 from pruner.drift import Drift
-from pruner.features import log_least_us
 from pruner.forest import ForestOptions, out_of_fold, predict, train
+from pruner.prior import Base, Prior
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -37,6 +42,7 @@ VERSION = "1.1.0"
 NEAR = 0.05  # what is this close to the best is never to be pruned
 ALLOWANCE = 2.0  # held-out errors are of places that the search has been to; elsewhere they grow
 GOOD_SHARE, FEWEST_GOOD = 0.25, 16  # of the measurements: those that the caution is about
+EXPLAINED = 0.75  # share of the variance that a prior has to explain, held out, to be early
 FAILURE_FACTOR = 2.0  # a failure counts as this many times the slowest kernel that ran
 
 
@@ -81,12 +87,16 @@ class Opinion:
 class Gate:
     """Learns online from one task's measurements; deterministic for the same sequence of them."""
 
-    def __init__(self, options: GateOptions | None = None, *, seed: int = 0) -> None:
-        self.options = options or GateOptions()
+    def __init__(
+        self, options: GateOptions | None = None, *, seed: int = 0, prior: Prior | None = None
+    ) -> None:
+        self.options, self.prior = options or GateOptions(), prior
         self._forest = replace(self.options.forest, seed=seed)
         self._x: list[Rows] = []
         self._latency: list[Floats] = []
         self._booster: lgb.Booster | None = None
+        self._cold, self._base = Base(), Base()
+        self._warm = prior.trained(seed) if prior else None
         self._platt = Platt(0.0, 0.0, 1.0)
         self._margin = 0.0  # of log latency
         self._drift = Drift()
@@ -94,8 +104,16 @@ class Gate:
 
     def __str__(self) -> str:
         """The gate as it is named in verdicts."""
-        o = self.options
-        return f"lightgbm-gate{{version={VERSION},threshold={o.threshold},caution={o.caution}}}"
+        o, n = self.options, len(self.prior.x) if self.prior else 0
+        more = f",prior={n}" if n else ""
+        return (
+            f"lightgbm-gate{{version={VERSION},threshold={o.threshold},caution={o.caution}{more}}}"
+        )
+
+    @property
+    def warm(self) -> bool:
+        """Whether it predicts from its prior."""
+        return self._warm is not None and self._base is self._warm
 
     @property
     def samples(self) -> int:
@@ -143,7 +161,7 @@ class Gate:
         """
         if self._booster is None:
             raise ValueError(f"gate: {self.samples} samples, it needs {self.options.min_samples}")
-        predicted = predict(self._booster, x) + log_least_us(x) if len(x) else np.zeros(0)
+        predicted = predict(self._booster, x) + self._base(x) if len(x) else np.zeros(0)
         best = float(np.log(self.best_us))
         probability = self._platt.probability(predicted, best)
         prune = (probability > self.threshold_now) & (predicted > best + self._margin)
@@ -173,16 +191,25 @@ class Gate:
         latency = np.concatenate(self._latency)
         ran = np.isfinite(latency)
         needed = self.options.min_samples
-        if len(latency) < needed or ran.sum() < max(needed // 4, 4):
+        early = len(latency) < needed and self._warm is not None
+        if len(latency) < (needed // 2 if early else needed) or ran.sum() < max(needed // 4, 4):
             return
         x = np.concatenate(self._x)
         log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
-        held = out_of_fold(x, log - log_least_us(x), self._forest) + log_least_us(x)
-        self._platt = fit_platt(held, log)
+        base, held = self._best_base(x, log)
+        if early and np.mean((held - log) ** 2) > (1 - EXPLAINED) * np.var(log):
+            return
+        self._base, self._platt = base, fit_platt(held, log)
         self._margin = _margin(held - log, log, self.options.caution)
         best = float(log.min())
         self.held_out = reliability(self._platt.probability(held, best), log > best)
-        self._booster = train(x, log - log_least_us(x), self._forest)
+        self._booster = train(x, log - base(x), self._forest)
+
+    def _best_base(self, x: Rows, log: Floats) -> tuple[Base, Floats]:
+        """The base with the smallest held-out error, and the held-out predictions with it."""
+        bases = [self._cold, *([self._warm] if self._warm else [])]
+        tried = [(b, out_of_fold(x, log - b(x), self._forest) + b(x)) for b in bases]
+        return min(tried, key=lambda t: float(np.mean((t[1] - log) ** 2)))
 
 
 def _margin(error: Floats, log: Floats, caution: float) -> float:

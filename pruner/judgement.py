@@ -14,7 +14,7 @@ from hwsim.table import KernelTable
 from pruner.explain import evidence, trial_s, verdict_of
 from pruner.gate import Opinion
 from pruner.rule import BoolColumn, Finding, FloatColumn
-from pruner.verdict import Benefit, Explanation, Verdict, kept
+from pruner.verdict import Benefit, Explanation, Verdict, kept, whitelisted
 
 KEPT, GATE = -1, -2  # codes of what no rule pruned
 
@@ -79,6 +79,8 @@ class Judgement:
         ``(n,)`` latency for a search strategy to assume: ``inf`` beyond a hard limit, the slowest
         measured for what soft rules and the gate prune (``inf`` while there is none), ``nan`` for
         what is kept.
+    listed:
+        ``(n,)`` kept although pruned, because it is proven correct.
     note:
         Which rule left nothing, where the safest candidate had to be rescued.
     """
@@ -87,6 +89,7 @@ class Judgement:
     code: NDArray[np.int64]
     opinion: Opinion
     probe: BoolColumn
+    listed: BoolColumn
     hashes: tuple[str, ...]
     rules: tuple[str, ...]
     gate: str
@@ -122,13 +125,18 @@ class Judgement:
         )
         if not self.keep[i]:
             return found
+        if self.listed[i]:
+            said = whitelisted("trial", found.rule)
+            return _with_probability(said, self.opinion.probability[i])
         return msgspec.structs.replace(found, keep=True, probe=bool(self.probe[i]), benefit=None)
 
     def explain(self, i: int) -> Explanation:
-        """The chain of candidate ``i``: every rule in order, then the gate, then the outcome."""
+        """The chain of candidate ``i``: every rule in order, gate, whitelist, then the outcome."""
         chain = [self._rule_verdict(outcome, i) for outcome in self.outcomes]
         if not np.isnan(self.opinion.probability[i]):
             chain.append(self._gate_verdict(i))
+        if self.listed[i]:
+            chain.append(self.verdict(i))
         return Explanation(
             subject=self.hashes[i],
             chip=self.chip.name,

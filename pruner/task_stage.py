@@ -14,7 +14,7 @@ from pruner.explain import verdict_of
 from pruner.rule import BoolColumn, Finding
 from pruner.spec import print_rule
 from pruner.task import Decision, IntMatrix, Space, Task, TaskRule
-from pruner.verdict import Explanation, Verdict, kept
+from pruner.verdict import WHITELIST, Explanation, Verdict, kept, whitelisted
 
 _MAX_ROUNDS = 8  # a joint rule that still changes after that many keeps what it has
 
@@ -35,6 +35,7 @@ class TaskResult:
     ``allowed`` maps a decision to a mask ``(v,)``; ``nodes_before`` and ``nodes_after`` count
     (decision, value) pairs.  ``infeasible`` says that a hard limit rules out every value of some
     decision: no candidate of the sketch can be valid; a safest value is left all the same.
+    ``protected`` are the values ``(v,)`` that schedules proven correct have.
     """
 
     task: Task
@@ -48,6 +49,7 @@ class TaskResult:
     remarks: tuple[Remark, ...] = ()
     infeasible: str | None = None
     disabled: Mapping[str, str] = field(default_factory=dict)
+    protected: Mapping[str, BoolColumn] = field(default_factory=dict)
 
     @property
     def nodes_before(self) -> int:
@@ -70,23 +72,38 @@ class TaskResult:
     def verdict(self, decision: str, value: int) -> Verdict:
         """The deciding verdict of one value (an index into the decision's ``values``)."""
         code = int(self.code[decision][value])
-        if code < 0:
-            return kept("task")
-        return self._verdict(decision, value, code)
+        if code >= 0:
+            return self._verdict(decision, value, code)
+        overruled = (
+            self._objecting(decision, value) if self._is_protected(decision, value) else None
+        )
+        return kept("task") if overruled is None else whitelisted("task", self.rules[overruled])
 
     def explain(self, decision: str, value: int) -> Explanation:
         """The chain of one value: every rule that had something to say, then the outcome."""
         asked = [i for i in range(len(self.rules)) if (decision, i) in self.findings]
+        chain, last = (
+            [self._verdict(decision, value, i) for i in asked],
+            self.verdict(decision, value),
+        )
         row = ", ".join(str(v) for v in self._decision(decision).values[value])
         return Explanation(
             subject=f"{self.task.name} {decision} = [{row}]",
             chip=self.chip.name,
             chip_version=self.chip.version,
             rule_set=self.rule_set,
-            verdict=self.verdict(decision, value),
-            chain=[self._verdict(decision, value, i) for i in asked],
+            verdict=last,
+            chain=[*chain, last] if last.rule == WHITELIST else chain,
             disabled=dict(self.disabled),
         )
+
+    def _is_protected(self, decision: str, value: int) -> bool:
+        return decision in self.protected and bool(self.protected[decision][value])
+
+    def _objecting(self, decision: str, value: int) -> int | None:
+        """The first rule that objects to the value."""
+        said = ((i, self.findings.get((decision, i))) for i in range(len(self.rules)))
+        return next((i for i, f in said if f is not None and not f.keep[value]), None)
 
     def _verdict(self, decision: str, value: int, rule: int) -> Verdict:
         finding = self.findings[decision, rule]
@@ -106,16 +123,19 @@ class TaskStage:
         self.specs = tuple(print_rule(r) for r in self.rules)
         self.disabled: Disabled = {}
 
-    def run(self, task: Task) -> TaskResult:
-        """Prune one sketch; deterministic, independent of earlier calls but for broken rules."""
-        return _Run(self, task).result()
+    def run(self, task: Task, protected: Mapping[str, BoolColumn] | None = None) -> TaskResult:
+        """Prune one sketch; deterministic, independent of earlier calls but for broken rules.
+
+        ``protected``: by decision the values ``(v,)`` that no rule may take.
+        """
+        return _Run(self, task, protected or {}).result()
 
 
 class _Run:
     """One sketch on its way to the fixpoint."""
 
-    def __init__(self, stage: TaskStage, task: Task) -> None:
-        self.stage, self.task, self.space = stage, task, Space(task)
+    def __init__(self, stage: TaskStage, task: Task, protected: Mapping[str, BoolColumn]) -> None:
+        self.stage, self.task, self.space, self.protected = stage, task, Space(task), protected
         self.code = {d.name: np.full(len(d.values), -1, np.int64) for d in task.decisions}
         self.findings: dict[tuple[str, int], Finding] = {}
         self.remarks: dict[tuple[str, int], Remark] = {}
@@ -142,6 +162,7 @@ class _Run:
             tuple(self.remarks.values()),
             self.infeasible,
             dict(stage.disabled),
+            self.protected,
         )
 
     def _sweep(self, rules: Sequence[int]) -> bool:
@@ -167,7 +188,9 @@ class _Run:
             return False
         allowed = self.space.allowed[decision.name]
         gone = allowed & ~finding.keep
-        if gone.all() or not (allowed & finding.keep).any():
+        if decision.name in self.protected:
+            gone &= ~self.protected[decision.name]
+        if not (allowed & ~gone).any():
             gone = self._rescue(index, decision, finding, allowed)
         self.findings[decision.name, index] = finding
         if not gone.any():

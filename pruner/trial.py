@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import numpy as np
@@ -35,6 +35,8 @@ class TrialStage:
         beyond a hard limit are not probed: they would only fail.
     seed:
         Decides, with the candidate's hash, which ones are probes: not the order, not the batch.
+    whitelist:
+        Hashes of candidates that are proven correct: whatever objects to them, they are kept.
     """
 
     def __init__(
@@ -46,21 +48,24 @@ class TrialStage:
         seed: int = 0,
         epsilon: float = 0.02,
         rule_set: str = "custom",
+        whitelist: Collection[str] = (),
     ) -> None:
         if not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon {epsilon}: expected a share between 0 and 1")
         self.chip, self.gate, self.rule_set = chip, gate, rule_set
         self.rules = tuple(r for r in rules if chip.backend in r.backends)
         self.disabled: Disabled = {}
-        self._seed, self._epsilon = seed, epsilon
+        self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
         self._promises: dict[str, float] = {}  # gate probabilities of what was let through
         self._best_us, self._slowest_us = float("inf"), float("-inf")
+        self._failed = False  # something was measured, and nothing has worked
 
     def judge(self, table: KernelTable, hashes: Sequence[str], *, rescue: bool = True) -> Judgement:
         """Keep or prune every candidate of ``table``; ``hashes`` has one entry a candidate.
 
         With ``rescue`` a batch of which nothing is left gets its safest candidate back, and
-        ``Judgement.note`` says which rule left nothing.
+        ``Judgement.note`` says which rule left nothing.  So does a batch, for one that no hard
+        limit prunes, while all that was measured has failed: what is correct may be pruned.
         """
         n = table.n_candidates
         if len(hashes) != n:
@@ -68,18 +73,24 @@ class TrialStage:
         outcomes = self._outcomes(table.frozen())  # a rule may be anybody's
         code = _first_objection(outcomes, n)
         opinion = self._ask_gate(table, code)
-        probe = self._probes(hashes, code)
-        keep, note = (code == KEPT) | probe, None
+        listed = np.array([h in self._whitelist for h in hashes], bool) & (code != KEPT)
+        probe = self._probes(hashes, code) & ~listed
+        keep, note = (code == KEPT) | probe | listed, None
         if rescue and n and not keep.any():
-            keep[_safest(outcomes, opinion.probability, n)] = True
+            keep[_safest(outcomes, opinion.probability)[0]] = True
             blamed = _last_straw(outcomes, code, self._gate_name)
             note = f"{blamed} left nothing of {n} candidates: the safest one is measured"
+        elif rescue and self._failed and (spared := np.flatnonzero(~keep & ~self._hard(code))).size:
+            order = _safest(outcomes, opinion.probability)
+            keep[order[np.isin(order, spared)][0]] = True
+            note = "nothing that the rules leave has worked yet: one that they prune is measured"
         self._promise(hashes, keep, opinion.probability)
         return Judgement(
             keep=keep,
             code=code,
             opinion=opinion,
             probe=probe,
+            listed=listed,
             hashes=tuple(hashes),
             rules=self.specs,
             gate=self._gate_name,
@@ -98,6 +109,7 @@ class TrialStage:
             return
         latency = np.asarray(latency_us, dtype=np.float64)
         self._best_us = min(self._best_us, float(latency.min()))
+        self._failed = bool(np.isinf(self._best_us))
         self._slowest_us = max(self._slowest_us, *latency[np.isfinite(latency)].tolist(), -np.inf)
         self.rules = tuple(_follow(rule, self._best_us) for rule in self.rules)
         if self.gate is not None:
@@ -177,13 +189,13 @@ def _first_objection(outcomes: Sequence[Outcome], n: int) -> NDArray[np.int64]:
     return code
 
 
-def _safest(outcomes: Sequence[Outcome], probability: NDArray[np.float64], n: int) -> int:
+def _safest(outcomes: Sequence[Outcome], probability: NDArray[np.float64]) -> NDArray[np.int64]:
     """Fewest hard limits exceeded, then fewest rules, then least beyond them, then the gate."""
-    hard, soft, beyond = np.zeros(n), np.zeros(n), np.zeros(n)
+    hard, soft, beyond = (np.zeros(len(probability)) for _ in range(3))
     for outcome in outcomes:
         (hard if outcome.hard else soft)[~outcome.keep] += 1
         beyond += outcome.violation()
-    return int(np.lexsort((np.nan_to_num(probability), beyond, soft, hard))[0])
+    return np.lexsort((np.nan_to_num(probability), beyond, soft, hard))
 
 
 def _last_straw(outcomes: Sequence[Outcome], code: NDArray[np.int64], gate: str) -> str:

@@ -104,6 +104,15 @@ def kept(stage: Stage, reason: str = "no rule objects") -> Verdict:
     return Verdict(keep=True, stage=stage, rule=KEPT, reason=reason)
 
 
+WHITELIST = "whitelist"  # the ``rule`` of a verdict that overrules others
+
+
+def whitelisted(stage: Stage, overruled: str) -> Verdict:
+    """The verdict of what is proven correct although the rule ``overruled`` would prune it."""
+    reason = f"proven correct, so that {overruled} may not prune it"
+    return Verdict(keep=True, stage=stage, rule=WHITELIST, reason=reason)
+
+
 def to_json(value: msgspec.Struct) -> str:
     """One line of JSON with snake_case keys, the same bytes for the same value."""
     return msgspec.json.encode(value).decode()

@@ -34,6 +34,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field=
     trials: int
     repeats: int
     batch: int
+    store: str = ""  # snapshot of what earlier runs left, see traces.store
 
 
 class TaskPrune(msgspec.Struct, frozen=True, kw_only=True, tag="task_prune", tag_field="record"):

@@ -73,7 +73,13 @@ def _database(problem: Problem, ranked: list[Trial], folder: Path) -> None:
 
 
 def check_values(problem: Problem, sketch: int, decisions: list[int]) -> str:
-    """Whether the delivered sketch computes the right values, as one line.
+    """Whether the delivered sketch computes the right values, as one line."""
+    found = check_report(problem, sketch, decisions)
+    return f"not checked: {found}" if isinstance(found, str) else _said(found)
+
+
+def check_report(problem: Problem, sketch: int, decisions: list[int]) -> CheckReport | str:
+    """What running a candidate says of its values, or why it cannot be run.
 
     The schedule is carried over to a small shape of the same kind (factors shrink to divisors),
     compiled for the CPU with the intrinsics emulated, and held against numpy.  On a CPU it is run
@@ -81,16 +87,16 @@ def check_values(problem: Problem, sketch: int, decisions: list[int]) -> str:
     """
     if problem.chip.backend == "cpu" and problem.workload.flops <= CHECKABLE_FLOPS:
         schedule = problem.lower(sketch, np.array(decisions, dtype=np.int64)).schedule
-        return _said(check_schedule(schedule, problem.workload, seed=0, emulate=False))
+        return check_schedule(schedule, problem.workload, seed=0, emulate=False)
     shrunk = small_like(problem.workload)
     if shrunk.flops > CHECKABLE_FLOPS:
-        return "not checked: a function of one's own cannot be shrunk, and this one takes too long"
+        return "a function of one's own cannot be shrunk, and this one takes too long"
     small = Problem.of(shrunk, problem.chip)
     if len(small.sketches) != len(problem.sketches):
-        return "not checked: the small shape has another design space"
+        return "the small shape has another design space"
     twin = small.sketches[sketch]
     row = twin.repair(np.array([decisions], dtype=np.int64))[0]
-    return _said(check_schedule(twin.replay(row), small.workload, seed=0))
+    return check_schedule(twin.replay(row), small.workload, seed=0)
 
 
 def _said(report: CheckReport) -> str:

@@ -13,11 +13,13 @@ from pruner.rule import Rule
 from pruner.rules.tvm_verifier import LIMITS, TvmVerifier
 from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision
+from pruner.task_stage import TaskResult
 from pruner.trial import TrialStage
 from pruner.verdict import Explanation, Verdict, kept
 from traces import Header, LogError, Trial
 from tuner.arms import ARMS
 from tuner.bench.plan import Plan
+from tuner.feedback import stored
 from tuner.logged import ChangedError, Logged, LoggedRun, logged, logged_run
 from tuner.runs import rules_hash, task_stage
 from tuner.truth import truth
@@ -74,7 +76,7 @@ def explain_value(
     rules = rules_of(log, run.header, run.plan)
     if not ARMS[run.header.arm].task:
         raise LogError(f"{log}: arm {run.header.arm} has no task stage")
-    results = task_stage(run.problem, rules)
+    results = _task_stage(run, rules)
     if sketch >= len(results):
         raise LogError(f"{log}: no sketch {sketch}, expected one below {len(results)}")
     result = results[sketch]
@@ -87,12 +89,18 @@ def explain_run(run: LoggedRun, rules: Rules) -> Iterator[tuple[int | None, Expl
     every trial (with its number), as :func:`explain_value` and :func:`explain` give them.
     """
     if ARMS[run.header.arm].task:
-        for result in task_stage(run.problem, rules):
+        for result in _task_stage(run, rules):
             for name, code in result.code.items():
                 yield from ((None, result.explain(name, int(v))) for v in np.flatnonzero(code >= 0))
     for trial in run.trials:
         found = Logged(run, trial)
         yield trial.index, _with_log(_chain(found, rules), trial)
+
+
+def _task_stage(run: LoggedRun, rules: Rules) -> list[TaskResult]:
+    folder = run.plan.store if run.plan else ""
+    listed, _ = stored(run.problem, folder, run.header.store)
+    return task_stage(run.problem, rules, listed)
 
 
 def rules_of(log: Path, header: Header, plan: Plan | None) -> Rules:

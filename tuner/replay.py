@@ -134,4 +134,5 @@ def spec_of(run: LoggedRun) -> RunSpec:
         **{name: getattr(run.header, name) for name in named},
         rules=run.header.rule_set.split("@")[0],
         rule_files=run.plan.rule_files if run.plan else (),
+        store_folder=run.plan.store if run.plan else "",
     )

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from hwsim.chips import chip_hash
 from pruner.gate import Gate
+from pruner.prior import Prior
 from pruner.rulesets import Rules, rule_set
-from pruner.task import Decision
+from pruner.task import Decision, TaskRule
 from pruner.task_stage import TaskResult, TaskStage
 from pruner.trial import TrialStage
 from traces import Header, LogWriter, TaskPrune, TaskSummary
 from tuner.arms import ARMS, Arm, check_installed
 from tuner.bench.plan import file_name
 from tuner.describe import describe
+from tuner.feedback import NONE, Whitelisted, stored
 from tuner.hardware import SIM
 from tuner.hardware.kept import Keeper, beside
 from tuner.journal import Journal, Progress, Tally, broken
@@ -36,6 +38,7 @@ from tuner.search import (
     SketchSpace,
     Strategy,
 )
+from tuner.survivors import remarked, soft_rules_took, some_work
 from tuner.tvm_arm import TvmSearch
 from tuner.written import value_name
 
@@ -54,6 +57,8 @@ class RunSpec:
     rule_files: tuple[str, ...] = ()
     cost_model: str = DEFAULT_MODEL
     backend: str = SIM
+    store: str = ""  # snapshot of the store in the folder; empty: none
+    store_folder: str = ""
 
 
 @dataclass
@@ -95,13 +100,27 @@ def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
         trials=spec.trials,
         repeats=spec.repeats,
         batch=spec.batch,
+        store=spec.store,
     )
 
 
-def task_stage(problem: Problem, rules: Rules) -> list[TaskResult]:
-    """What the task stage leaves of every sketch."""
-    stage = TaskStage(rules.task, problem.chip, rules.name)
-    return [stage.run(describe(sketch)) for sketch in problem.sketches]
+def task_stage(problem: Problem, rules: Rules, listed: Whitelisted = NONE) -> list[TaskResult]:
+    """What the task stage leaves of every sketch: the values of whitelisted schedules always, and
+    something that exceeds no limit where there is such a thing.
+    """
+    results = _left_by(rules.task, problem, rules.name, listed)
+    if soft_rules_took(results) and not some_work(problem, results, rules):
+        limits = _left_by([r for r in rules.task if r.hard], problem, rules.name, listed)
+        if some_work(problem, limits, rules):
+            return remarked(limits)
+    return results
+
+
+def _left_by(
+    rules: Sequence[TaskRule], problem: Problem, name: str, listed: Whitelisted
+) -> list[TaskResult]:
+    stage = TaskStage(rules, problem.chip, name)
+    return [stage.run(describe(s), listed.values(s)) for s in problem.sketches]
 
 
 class Reduced(Protocol):
@@ -170,8 +189,11 @@ def search(
     """A run that writes into ``log``, its task stage done, its search not begun."""
     arm = ARMS[spec.arm]
     journal = Journal(log, problem.chip.bench, progress)
-    kept = task_stage(problem, rules) if arm.task else None
+    listed, prior = stored(problem, spec.store_folder, spec.store)
+    kept = task_stage(problem, rules, listed) if arm.task else None
     _log_task_stage(journal, kept or [])
+    if arm.gate and prior is not None:
+        journal.note(f"gate: begins with {prior}")
     backend = _backend(problem, spec, rules, log, shared)
     budget = Budget(spec.trials, spec.batch)
     if arm.tvm:
@@ -179,7 +201,7 @@ def search(
     return Loop(
         problem=problem,
         strategy=strategy(problem, spec.strategy, kept, spec.seed),
-        stage=_trial_stage(problem, arm, rules, spec.seed),
+        stage=_trial_stage(problem, arm, rules, spec.seed, listed, prior),
         backend=backend,
         journal=journal,
         budget=budget,
@@ -203,12 +225,16 @@ def _backend(
     return RealBackend(spec.backend, problem.chip, spec.repeats, keeper.keep)
 
 
-def _trial_stage(problem: Problem, arm: Arm, rules: Rules, seed: int) -> TrialStage | None:
+def _trial_stage(
+    problem: Problem, arm: Arm, rules: Rules, seed: int, listed: Whitelisted, prior: Prior | None
+) -> TrialStage | None:
     if not (arm.rules or arm.gate):
         return None
-    gate = Gate(rules.gate, seed=seed) if arm.gate else None
+    gate = Gate(rules.gate, seed=seed, prior=prior) if arm.gate else None
     kept = rules.trial if arm.rules else ()
-    return TrialStage(kept, gate, problem.chip, seed=seed, rule_set=rules.name)
+    return TrialStage(
+        kept, gate, problem.chip, seed=seed, rule_set=rules.name, whitelist=listed.hashes
+    )
 
 
 def _log_task_stage(journal: Journal, kept: list[TaskResult]) -> None:

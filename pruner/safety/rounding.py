@@ -3,9 +3,10 @@
 With unit roundoff u, summing k terms one after another gives sum x_i (1 + theta_i) with
 |theta_i| <= gamma_k = k u / (1 - k u) (Higham, Accuracy and Stability of Numerical Algorithms,
 2nd ed. 2002, section 3.1 and lemma 3.1; k - 1 additions and at most one rounded product a term).
-So |error| <= gamma_k sum |x_i|, whatever the inputs.  Partial sums of k1 terms, of which k2 are then
-summed, have gamma_(k1 + k2): a split reduction needs far fewer roundings than k1 k2.  Where parts
-are kept in another precision the products k u add up.
+So |error| <= gamma_k sum |x_i|, whatever the inputs.
+
+Partial sums of k1 terms, of which k2 are then summed, have gamma_(k1 + k2): a split reduction needs
+far fewer roundings than k1 k2.  Where parts are kept in another precision the products k u add up.
 """
 
 from __future__ import annotations

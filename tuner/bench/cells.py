@@ -22,6 +22,7 @@ from tuner.bench.reference import Reference, kept_by_rules
 from tuner.bench.sampled import sample
 from tuner.bench.specs import spec_of
 from tuner.bench.whole import Whole
+from tuner.feedback import stored
 from tuner.oracle import Oracle
 from tuner.problem import Problem
 from tuner.runs import run_name, task_stage
@@ -114,7 +115,8 @@ class Cells:
 
     @cached_property
     def _task_stage(self) -> list[TaskResult]:
-        return task_stage(self.problem, rule_set(self.plan.rules, self.plan.rule_files))
+        listed, _ = stored(self.problem, self.plan.store, self.plan.store_snapshot)
+        return task_stage(self.problem, rule_set(self.plan.rules, self.plan.rule_files), listed)
 
     @cached_property
     def _kept_by_rules(self) -> BoolColumn:

@@ -17,6 +17,26 @@ class FolderError(ValueError):
     """An output folder that cannot be used; the message is one line for the user."""
 
 
+def with_store(plan: Plan, folder: str, out: Path) -> Plan:
+    """The plan with a store as it is now, or as it was when the plan of ``out`` was begun.
+
+    Raises
+    ------
+    LogError
+        The store is damaged.
+    """
+    if not folder:
+        return plan
+    from traces.store import Store
+
+    try:
+        begun = msgspec.json.decode((out / PLAN).read_bytes(), type=Plan).store_snapshot
+    except (OSError, msgspec.MsgspecError):
+        begun = ""
+    snapshot = begun or Store(folder).snapshot()
+    return msgspec.structs.replace(plan, store=folder, store_snapshot=snapshot)
+
+
 def check_folder(out: Path, plan: Plan, resume: bool) -> None:
     """Say why ``out`` cannot take a plan, where it cannot; nothing is touched.
 

@@ -38,6 +38,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     boards: int = 0  # of the modelled farm; 0: as the chip file says
     compile_workers: int = 0
     backend: str = "sim"  # or local, or rpc://HOST:PORT/KEY
+    store: str = ""  # folder of what earlier runs left; its snapshot, which all runs see
+    store_snapshot: str = ""
 
     def chip(self, given: str) -> Chip:
         """A chip of the plan with the plan's farm; ``ChipError`` as :func:`load_chip`."""

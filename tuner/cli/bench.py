@@ -23,6 +23,7 @@ from tuner.cli.options import (
     RulesOption,
     SeedOption,
     SpaceKindOption,
+    StoreOption,
     TrialsOption,
     WorkersOption,
     interrupted,
@@ -68,11 +69,14 @@ def bench(
     boards: BoardsOption = 0,
     compile_workers: WorkersOption = 0,
     backend: BackendOption = "sim",
+    store: StoreOption = "",
     out: OutOption = Path("out/bench"),
     resume: ResumeOption = False,
     fmt: FormatOption = Format.table,
 ) -> int:
     """Compare pruning arms on simulated chips."""
+    from tuner.bench.folder import with_store
+
     if space and (chip or workload):
         raise UsageError("--space has its own chip and workload: expected no --chip, no --workload")
     plan = Plan(
@@ -96,7 +100,7 @@ def bench(
         backend=backend,
     )
     check_plan(plan)
-    return _run(plan, out, resume, fmt)
+    return _run(with_store(plan, store, out), out, resume, fmt)
 
 
 def _arms(text: str) -> tuple[str, ...]:
@@ -174,8 +178,25 @@ def _run(plan: Plan, out: Path, resume: bool, fmt: Format) -> int:
     except KeyboardInterrupt:
         return interrupted(out)
     results = write_results(out, plan, groups)
+    _remember(plan, out)
     _show(results, groups, out, fmt)
     return 0
+
+
+def _remember(plan: Plan, out: Path) -> None:
+    """All runs leave what they measured to the next, now that none of these can see it."""
+    if not plan.store:
+        return
+    from traces.store import Store
+    from tuner.bench.specs import problem_in, spec_of
+    from tuner.feedback import remember
+    from tuner.runs import run_name
+
+    for group in plan.groups():
+        problem = problem_in(plan, group)
+        for strategy, arm, seed in plan.runs():
+            name = run_name(problem, spec_of(plan, strategy, arm, seed))
+            remember(Store(plan.store), problem, out / "runs" / f"{name}.jsonl")
 
 
 def _show(results: dict[str, Any], groups: list[GroupResult], out: Path, fmt: Format) -> None:

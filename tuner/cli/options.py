@@ -43,6 +43,9 @@ WorkersOption = Annotated[
 BackendOption = Annotated[
     str, typer.Option(help="what measures: sim, local, or rpc://HOST:PORT/KEY of a TVM tracker")
 ]
+StoreOption = Annotated[
+    str, typer.Option(help="folder that finished runs fill and that the next ones learn from")
+]
 SpaceKindOption = Annotated[
     str, typer.Option(help="generated, template (a few knobs), or where several fit a list of both")
 ]

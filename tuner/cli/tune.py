@@ -22,6 +22,7 @@ from tuner.cli.options import (
     RulesOption,
     SeedOption,
     SpaceKindOption,
+    StoreOption,
     TrialsOption,
     WorkersOption,
     interrupted,
@@ -60,12 +61,14 @@ def tune(
     boards: BoardsOption = 0,
     compile_workers: WorkersOption = 0,
     backend: BackendOption = "sim",
+    store: StoreOption = "",
     out: OutOption = Path("out/tune"),
     resume: ResumeOption = False,
     check: Annotated[bool, typer.Option(help="check the result's values on the CPU")] = True,
     fmt: FormatOption = Format.table,
 ) -> int:
     """Tune one workload, or the tasks of a network together, on one chip."""
+    from tuner.bench.folder import with_store
     from tuner.bench.plan import Plan
     from tuner.cli.bench import check_plan
 
@@ -88,6 +91,8 @@ def tune(
         compile_workers=compile_workers,
         backend=backend,
     )
+    if network and store:
+        raise UsageError("--store: expected --workload, networks have none yet")
     if network:
         from tuner.cli.network import run_network
 
@@ -95,7 +100,7 @@ def tune(
     if len(plan.workloads) > 1:
         raise UsageError(f"--space-kind {space_kind!r}: expected one of the two")
     check_plan(plan)
-    return _run(plan, out, resume, check, fmt)
+    return _run(with_store(plan, store, out), out, resume, check, fmt)
 
 
 def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
@@ -127,10 +132,12 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
         )
     if interrupt():
         return interrupted(out)
-    return _deliver(problem, log, tally, out, check, fmt)
+    return _deliver(problem, log, tally, out, check, fmt, plan.store)
 
 
-def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt: Format) -> int:
+def _deliver(
+    problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt: Format, store: str
+) -> int:
     from traces import Note, Trial, read
     from tuner.deliver import check_values, deliver
 
@@ -157,6 +164,8 @@ def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt:
     }
     if check:
         summary["values"] = check_values(problem, best["sketch"], best["decisions"])
+    if store:
+        summary["store"] = _remember(store, problem, log, best, check)
     notes = [r.text for r in read(log) if isinstance(r, Note)]
     if fmt is Format.json:
         print_json({**summary, "notes": notes})
@@ -165,3 +174,19 @@ def _deliver(problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt:
         for note in notes:
             typer.echo(printable(f"note: {note}"))
     return 0
+
+
+def _remember(folder: str, problem: Any, log: Path, best: dict[str, Any], check: bool) -> str:
+    """Leave the run to the next, and its schedule to the whitelist where it can be proven."""
+    from traces.store import Proven, Store
+    from tuner.feedback import remember
+    from tuner.proof import prove
+
+    store = Store(folder)
+    said = f"{remember(store, problem, log)} new measurements"
+    if not check:
+        return said
+    found = prove(problem, best["sketch"], best["decisions"])
+    if not isinstance(found, Proven):
+        return f"{said}; not on the whitelist: {found}"
+    return f"{said}; on the whitelist{'' if store.add([found]) else ' already'}"
