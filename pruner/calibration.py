@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 
 _STEPS = 25  # Newton steps; the problem has two unknowns and converges in a few
 _RIDGE = 1e-3
+_SMALLEST_STEP = 1e-9
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,32 @@ def fit_platt(held_log: Floats, true_log: Floats, references: int = 8) -> Platt:
 
 
 def _newton(z: Floats, target: Floats) -> tuple[float, float]:
-    a, b = 1.0, 0.0
+    """Newton's method with halved steps (Lin, Lin and Weng 2007): a full step overshoots where a few
+    separable points leave the slope nearly free.
+    """
+    at = np.array([1.0, 0.0])
+    loss = _loss(at, z, target)
     for _ in range(_STEPS):
-        p = _sigmoid(a * z + b)
-        weight = p * (1 - p)
-        gradient = np.array([(z * (p - target)).sum() + _RIDGE * a, (p - target).sum()])
-        off = (weight * z).sum()
-        hessian = np.array([[(weight * z * z).sum() + _RIDGE, off], [off, weight.sum() + _RIDGE]])
-        step = np.linalg.solve(hessian, gradient)
-        a, b = a - float(np.clip(step[0], -2, 2)), b - float(np.clip(step[1], -2, 2))
-    return a, b
+        step = _newton_step(at, z, target)
+        while (found := _loss(at - step, z, target)) > loss and np.abs(step).max() > _SMALLEST_STEP:
+            step = step / 2
+        at, loss = at - step, found
+    return float(at[0]), float(at[1])
+
+
+def _newton_step(at: Floats, z: Floats, target: Floats) -> Floats:
+    p = _sigmoid(at[0] * z + at[1])
+    weight = p * (1 - p)
+    gradient = np.array([(z * (p - target)).sum() + _RIDGE * at[0], (p - target).sum()])
+    off = (weight * z).sum()
+    hessian = np.array([[(weight * z * z).sum() + _RIDGE, off], [off, weight.sum() + _RIDGE]])
+    return np.asarray(np.clip(np.linalg.solve(hessian, gradient), -2, 2))
+
+
+def _loss(at: Floats, z: Floats, target: Floats) -> float:
+    """Cross entropy with soft targets, and the ridge on the slope."""
+    s = at[0] * z + at[1]
+    return float((np.logaddexp(0.0, s) - target * s).sum() + _RIDGE * at[0] ** 2 / 2)
 
 
 def _sigmoid(x: Floats) -> Floats:

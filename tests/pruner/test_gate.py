@@ -152,3 +152,13 @@ def test_probability_grows_with_predicted_latency() -> None:
 def test_options_that_make_no_sense(options: dict[str, float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         GateOptions(**options)  # type: ignore[arg-type]
+
+
+def test_calibration_of_separable_predictions_does_not_diverge() -> None:
+    """The better of two predictions is more likely worthless only where it is the slower one."""
+    true = np.random.default_rng(2).uniform(0, 2, 16)
+    held = true + np.random.default_rng(3).normal(0, 0.02, 16)
+    platt = fit_platt(held, true)
+    assert platt.slope > 0
+    p = platt.probability(np.array([true.min() - 0.5, true.max()]), float(true.min()))
+    assert p[0] < 0.5 < 0.95 < p[1]

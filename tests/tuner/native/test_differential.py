@@ -133,9 +133,7 @@ def test_trees_on_and_around_their_thresholds(library, leaves):
         columns["tile_m"] = np.resize(np.rint(near).astype(np.int64), table.n)
     moved = KernelTable(table.backend, table.n, columns)
     engine = NativeEngine(record([], of, Layout.of(moved), gate=True), trees)
-    np.testing.assert_array_equal(
-        engine.run(moved).trees, predict(booster, features(moved, of))
-    )
+    np.testing.assert_array_equal(engine.run(moved).trees, predict(booster, features(moved, of)))
 
 
 @dataclass(frozen=True)
