@@ -26,7 +26,7 @@ bench: $(STAMP)  ## set up and run the default benchmark (three chips, table and
 
 .PHONY: test
 test: $(STAMP)  ## set up and run the tests that CI runs
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -n auto --dist loadfile -m 'not slow'
 
 .PHONY: test-slow
 test-slow: $(STAMP)  ## the tests that take longer
