@@ -39,7 +39,7 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
     """The file.  ``hashes``: of the log's bytes, the printed rules, the rule files, the chip, the
-    program and the gate; ``log`` has the log's lines as they are.
+    program, the gate and the store; ``log`` has the log's lines as they are.
     """
 
     schema: str
@@ -113,6 +113,7 @@ def _audit(log: Path, chip: str | None) -> Audit:
             "chip": run.header.chip_hash,
             "workload": run.header.workload_hash,
             "rules": run.header.rules_hash,
+            **({"store": run.header.store} if run.header.store else {}),
             "gate_sha256": _sha256(gate.encode()),
             **{f"rule_file_sha256 {f}": _sha256(Path(f).read_bytes()) for f in files},
         },

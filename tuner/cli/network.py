@@ -14,7 +14,7 @@ from tuner.cli.tables import show
 
 if TYPE_CHECKING:
     from tuner.bench.plan import Plan
-    from tuner.networks.tuning import TaskRun
+    from tuner.networks.tuning import NetworkPlan, TaskRun
 
 _COLUMNS = (
     ("default us", "default_us", "{:.4g}"),
@@ -53,6 +53,7 @@ def run_network(given: str, common: Plan, out: Path, resume: bool, fmt: Format) 
             )
         if interrupt():
             return interrupted(out)
+    _remember(plan, runs)
     content = write_network(out, plan, network, runs, untuned)
     if fmt is Format.json:
         print_json(content)
@@ -87,6 +88,17 @@ class _Line:
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+
+
+def _remember(plan: NetworkPlan, runs: list[TaskRun]) -> None:
+    """What the tasks measured is left to later runs, now that none of them can see it."""
+    if not plan.store:
+        return
+    from traces.store import Store
+    from tuner.feedback import remember
+
+    for run in runs:
+        remember(Store(plan.store), run.prepared.problem, run.log)
 
 
 def _show(content: dict[str, Any], out: Path) -> None:

@@ -91,8 +91,7 @@ def tune(
         compile_workers=compile_workers,
         backend=backend,
     )
-    if network and store:
-        raise UsageError("--store: expected --workload, networks have none yet")
+    plan = with_store(plan, store, out)
     if network:
         from tuner.cli.network import run_network
 
@@ -100,7 +99,7 @@ def tune(
     if len(plan.workloads) > 1:
         raise UsageError(f"--space-kind {space_kind!r}: expected one of the two")
     check_plan(plan)
-    return _run(with_store(plan, store, out), out, resume, check, fmt)
+    return _run(plan, out, resume, check, fmt)
 
 
 def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
