@@ -12,6 +12,7 @@ _CLASSES = (
     ("hwsim.by_hand", "ParameterError"),
     ("hwsim.chip", "ChipError"),
     ("hwsim.fidelity", "MeasuredError"),
+    ("pruner.meta.model", "ModelError"),
     ("pruner.rule", "RuleError"),
     ("traces.log", "LogError"),
     ("tuner.arms", "ArmError"),
