@@ -15,6 +15,7 @@ from pruner.containment import Disabled, guarded
 from pruner.features import features
 from pruner.gate import Gate, Opinion
 from pruner.judgement import GATE, KEPT, Judgement, Outcome
+from pruner.meta.prior import GraphPrior
 from pruner.rule import Rule
 from pruner.spec import print_rule
 
@@ -33,6 +34,8 @@ class TrialStage:
     epsilon:
         Share of what the gate and the soft rules prune that is measured all the same.  Candidates
         beyond a hard limit are not probed: they would only fail.
+    graph_prior:
+        A model that has seen other tasks, asked in the gate's place until that is ready.
     seed:
         Decides, with the candidate's hash, which ones are probes: not the order, not the batch.
     whitelist:
@@ -49,19 +52,29 @@ class TrialStage:
         epsilon: float = 0.02,
         rule_set: str = "custom",
         whitelist: Collection[str] = (),
+        graph_prior: GraphPrior | None = None,
     ) -> None:
         if not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon {epsilon}: expected a share between 0 and 1")
-        self.chip, self.gate, self.rule_set = chip, gate, rule_set
+        self.chip, self.gate, self.graph_prior, self.rule_set = chip, gate, graph_prior, rule_set
         self.rules = tuple(r for r in rules if chip.backend in r.backends)
         self.disabled: Disabled = {}
         self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
         self._promises: dict[str, float] = {}  # gate probabilities of what was let through
+        self._scores: dict[str, float] = {}  # the prior's, of what was let through
         self._best_us, self._slowest_us = float("inf"), float("-inf")
         self._failed = False  # something was measured, and nothing has worked
 
-    def judge(self, table: KernelTable, hashes: Sequence[str], *, rescue: bool = True) -> Judgement:
-        """Keep or prune every candidate of ``table``; ``hashes`` has one entry a candidate.
+    def judge(
+        self,
+        table: KernelTable,
+        hashes: Sequence[str],
+        *,
+        rescue: bool = True,
+        scores: NDArray[np.float64] | None = None,
+    ) -> Judgement:
+        """Keep or prune every candidate of ``table``; ``hashes`` has one entry a candidate, and so
+        have the ``scores`` of the prior's model, where :attr:`graph_prior_asked`.
 
         With ``rescue`` a batch of which nothing is left gets its safest candidate back, and
         ``Judgement.note`` says which rule left nothing.  So does a batch, for one that no hard
@@ -72,7 +85,7 @@ class TrialStage:
             raise ValueError(f"{len(hashes)} hashes for {n} candidates")
         outcomes = self._outcomes(table.frozen())  # a rule may be anybody's
         code = _first_objection(outcomes, n)
-        opinion = self._ask_gate(table, code)
+        opinion = self._ask_gate(table, code, scores)
         listed = np.array([h in self._whitelist for h in hashes], bool) & (code != KEPT)
         probe = self._probes(hashes, code) & ~listed
         keep, note = (code == KEPT) | probe | listed, None
@@ -84,7 +97,7 @@ class TrialStage:
             order = _safest(outcomes, opinion.probability)
             keep[order[np.isin(order, spared)][0]] = True
             note = "nothing that the rules leave has worked yet: one that they prune is measured"
-        self._promise(hashes, keep, opinion.probability)
+        self._promise(hashes, keep, opinion.probability, scores)
         return Judgement(
             keep=keep,
             code=code,
@@ -94,7 +107,7 @@ class TrialStage:
             hashes=tuple(hashes),
             rules=self.specs,
             gate=self._gate_name,
-            threshold=self.gate.threshold_now if self.gate else 1.0,
+            threshold=self._threshold,
             chip=self.chip,
             rule_set=self.rule_set,
             outcomes=outcomes,
@@ -115,6 +128,10 @@ class TrialStage:
         if self.gate is not None:
             promised = np.array([self._promises.get(h, np.nan) for h in hashes])
             self.gate.observe(features(table, self.chip), latency, promised)
+        if self.graph_prior is not None:
+            scores = np.array([self._scores.get(h, np.nan) for h in hashes])
+            self.graph_prior.observe(scores, latency)
+        self._scores.clear()
         self._promises.clear()  # the gate has changed: what it said before is history
 
     @property
@@ -128,8 +145,21 @@ class TrialStage:
         return self._slowest_us if np.isfinite(self._slowest_us) else float("inf")
 
     @property
+    def graph_prior_asked(self) -> bool:
+        """Whether the prior speaks, for want of a gate that is ready."""
+        return self.graph_prior is not None and (self.gate is None or not self.gate.ready)
+
+    @property
     def _gate_name(self) -> str:
+        if self.graph_prior_asked:
+            return str(self.graph_prior)
         return "" if self.gate is None else str(self.gate)
+
+    @property
+    def _threshold(self) -> float:
+        if self.graph_prior is not None and self.graph_prior_asked:
+            return self.graph_prior.threshold
+        return self.gate.threshold_now if self.gate else 1.0
 
     def _outcomes(self, table: KernelTable) -> tuple[Outcome, ...]:
         found = []
@@ -140,25 +170,46 @@ class TrialStage:
                 found.append(Outcome.of(i, spec, rule.hard, finding, table))
         return tuple(found)
 
-    def _ask_gate(self, table: KernelTable, code: NDArray[np.int64]) -> Opinion:
-        """The gate's opinion on those that the rules kept, whom ``code`` is updated for."""
+    def _ask_gate(
+        self, table: KernelTable, code: NDArray[np.int64], scores: NDArray[np.float64] | None
+    ) -> Opinion:
+        """The opinion of gate or prior on those that the rules kept; ``code`` is updated for it."""
         n = len(code)
         probability, predicted = np.full(n, np.nan), np.full(n, np.nan)  # nan: not asked
         prune, cut_us = np.zeros(n, bool), float("inf")
         alive = np.flatnonzero(code == KEPT)
-        if self.gate is not None and self.gate.ready and len(alive):
-            part = table if len(alive) == n else table.take_candidates(alive)
-            said = self.gate.opine(features(part, self.chip))
+        said = self._said(table, alive, scores) if len(alive) else None
+        if said is not None:
             probability[alive], predicted[alive] = said.probability, said.predicted_us
             prune[alive], cut_us = said.prune, said.cut_us
             code[alive[said.prune]] = GATE
         return Opinion(probability, predicted, cut_us, prune)
 
+    def _said(
+        self, table: KernelTable, alive: NDArray[np.int64], scores: NDArray[np.float64] | None
+    ) -> Opinion | None:
+        if self.gate is not None and self.gate.ready:
+            part = table if len(alive) == table.n_candidates else table.take_candidates(alive)
+            return self.gate.opine(features(part, self.chip))
+        if self.graph_prior is not None and scores is not None:
+            return self.graph_prior.opine(scores[alive])
+        return None
+
     def _promise(
-        self, hashes: Sequence[str], keep: BoolColumn, probability: NDArray[np.float64]
+        self,
+        hashes: Sequence[str],
+        keep: BoolColumn,
+        probability: NDArray[np.float64],
+        scores: NDArray[np.float64] | None,
     ) -> None:
-        for i in np.flatnonzero(keep & ~np.isnan(probability)).tolist():
-            self._promises[hashes[i]] = float(probability[i])
+        """Remember what gate or prior said of what is let through: it will be measured."""
+        if self.graph_prior_asked:
+            said, memory = scores, self._scores
+        else:
+            said, memory = probability, self._promises
+        if said is not None:
+            for i in np.flatnonzero(keep & ~np.isnan(said)).tolist():
+                memory[hashes[i]] = float(said[i])
 
     def _probes(self, hashes: Sequence[str], code: NDArray[np.int64]) -> BoolColumn:
         probe: BoolColumn = np.zeros(len(code), bool)

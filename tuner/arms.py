@@ -11,7 +11,8 @@ class Arm:
     """One pruning configuration.
 
     ``task``: the task stage shrinks the options before the search.  ``rules`` and ``gate``: the two
-    halves of the trial stage.  ``tvm``: TVM's own evolutionary search instead of ours, untouched.
+    halves of the trial stage.  ``graph_prior``: a pre-trained network speaks until the gate can.
+    ``tvm``: TVM's own evolutionary search instead of ours, untouched.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Arm:
     task: bool = False
     rules: bool = False
     gate: bool = False
+    graph_prior: bool = False
     tvm: bool = False
 
 
@@ -29,6 +31,14 @@ ARMS = {
         Arm("task", "task stage alone", task=True),
         Arm("trial", "trial stage alone: rules, then the learned gate", rules=True, gate=True),
         Arm("two-stage", "task stage, then trial stage", task=True, rules=True, gate=True),
+        Arm(
+            "meta",
+            "two-stage; a pre-trained graph network prunes and orders until the gate has data",
+            task=True,
+            rules=True,
+            gate=True,
+            graph_prior=True,
+        ),
         Arm("tvm", "TVM's own evolutionary search, untouched: the outside baseline", tvm=True),
     )
 }

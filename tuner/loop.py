@@ -16,6 +16,7 @@ from pruner.verdict import Verdict
 from traces import Measurement
 from tuner.journal import Journal, Tally, broken
 from tuner.measure import Backend, Job, Recalled
+from tuner.meta.scoring import prior_scores
 from tuner.models import CostModel
 from tuner.offers import Offer, Round
 from tuner.problem import PREDICTED, Problem
@@ -113,14 +114,17 @@ class Loop:
         return min(self.budget.batch, self.budget.trials - self.tally.measured)
 
     def _score(self) -> Callable[[Pool], NDArray[np.float64]] | None:
-        if not self.model.ready:
+        prior = self.stage is not None and self.stage.graph_prior_asked
+        if not (prior or self.model.ready):
             return None
 
         def score(pool: Pool) -> NDArray[np.float64]:
             table, readable = self.problem.read(pool)
             predicted = np.full(len(pool), np.inf)
             if len(table):
-                predicted[readable] = self.model.predict(table)
+                scores = prior_scores(self.problem, self.stage, pool, table, readable)
+                known = self.model.predict(table) if scores is None else scores
+                predicted[readable] = np.nan_to_num(known, nan=np.inf)
             return predicted
 
         return score
@@ -155,7 +159,9 @@ class Loop:
         table, readable = self.problem.read(pool)
         hashes, judgement = self.problem.hashes(pool), None
         if self.stage is not None and len(table):
-            judgement = self.stage.judge(table, [hashes[i] for i in np.flatnonzero(readable)])
+            names = [hashes[i] for i in np.flatnonzero(readable)]
+            scores = prior_scores(self.problem, self.stage, pool, table, readable)
+            judgement = self.stage.judge(table, names, scores=scores)
             self._note(self.stage, judgement)
         place = np.where(readable, np.cumsum(readable) - 1, -1)
         return Round(pool, hashes, table, place, judgement, self.problem.rejects(table))

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from hwsim.chips import chip_hash
 from pruner.gate import Gate
+from pruner.meta.model import load, shipped
+from pruner.meta.prior import GraphPrior
 from pruner.prior import Prior
 from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision, TaskRule
@@ -59,6 +61,7 @@ class RunSpec:
     backend: str = SIM
     store: str = ""  # snapshot of the store in the folder; empty: none
     store_folder: str = ""
+    meta: str = ""  # file of the prior's model; "": the one that ships
 
 
 @dataclass
@@ -201,7 +204,7 @@ def search(
     return Loop(
         problem=problem,
         strategy=strategy(problem, spec.strategy, kept, spec.seed),
-        stage=_trial_stage(problem, arm, rules, spec.seed, listed, prior),
+        stage=_trial_stage(problem, arm, rules, spec, listed, prior),
         backend=backend,
         journal=journal,
         budget=budget,
@@ -226,15 +229,29 @@ def _backend(
 
 
 def _trial_stage(
-    problem: Problem, arm: Arm, rules: Rules, seed: int, listed: Whitelisted, prior: Prior | None
+    problem: Problem,
+    arm: Arm,
+    rules: Rules,
+    spec: RunSpec,
+    listed: Whitelisted,
+    prior: Prior | None,
 ) -> TrialStage | None:
     if not (arm.rules or arm.gate):
         return None
-    gate = Gate(rules.gate, seed=seed, prior=prior) if arm.gate else None
-    kept = rules.trial if arm.rules else ()
+    gate = Gate(rules.gate, seed=spec.seed, prior=prior) if arm.gate else None
     return TrialStage(
-        kept, gate, problem.chip, seed=seed, rule_set=rules.name, whitelist=listed.hashes
+        rules.trial if arm.rules else (),
+        gate,
+        problem.chip,
+        seed=spec.seed,
+        rule_set=rules.name,
+        whitelist=listed.hashes,
+        graph_prior=_graph_prior(spec) if arm.graph_prior else None,
     )
+
+
+def _graph_prior(spec: RunSpec) -> GraphPrior:
+    return GraphPrior(load(Path(spec.meta)) if spec.meta else shipped())
 
 
 def _log_task_stage(journal: Journal, kept: list[TaskResult]) -> None:
