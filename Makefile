@@ -54,6 +54,10 @@ oracles: $(STAMP)  ## measure the oracles that ship anew
 	rm -f tuner/oracle/data/*.parquet
 	$(BIN)/prunelab oracle $(SHIPPED:%=--space %) --out tuner/oracle/data
 
+.PHONY: prior
+prior: $(STAMP)  ## train the graph network that ships anew (needs the extra meta)
+	$(BIN)/prunelab meta pretrain --out pruner/meta/data/prior.npz
+
 .PHONY: golden
 golden: $(STAMP)  ## write the golden files anew (then read the difference)
 	$(BIN)/pytest --update-golden -k golden

@@ -48,7 +48,7 @@ class Cells:
     def __init__(self, plan: Plan, problem: Problem, oracle: Oracle | None, out: Path) -> None:
         self.plan, self.problem = plan, problem
         self.histories = histories(plan, problem, out)
-        self.pools = {key: _pool(problem, h) for key, h in self.histories.items()}
+        self.pools = {key: pool_of(problem, h) for key, h in self.histories.items()}
         met = list(self.pools.values())
         self.reference: Reference = Whole.of(oracle) if oracle else sample(problem, met, plan.seed)
         self.optimum_us = self.reference.optimum_us
@@ -165,7 +165,7 @@ def histories(plan: Plan, problem: Problem, out: Path) -> dict[Key, History]:
     return {key: load(out / "runs" / f"{name}.jsonl") for key, name in names.items()}
 
 
-def _pool(problem: Problem, history: History) -> Pool:
+def pool_of(problem: Problem, history: History) -> Pool:
     """A history's candidates by sketch, in the order of the log within a sketch."""
     matrices = []
     for s, sketch in enumerate(problem.sketches):
