@@ -46,7 +46,7 @@ def fit_platt(held_log: Floats, true_log: Floats, references: int = 8) -> Platt:
 
 
 def _newton(z: Floats, target: Floats) -> tuple[float, float]:
-    """Newton's method with halved steps (Lin, Lin and Weng 2007): a full step overshoots where a few
+    """Newton's method with halved steps (Lin, Lin and Weng 2007): a full step overshoots where
     separable points leave the slope nearly free.
     """
     at = np.array([1.0, 0.0])
