@@ -33,6 +33,8 @@ class KernelTable:
         Number of rows.
     columns:
         Name -> array of shape ``(n,)`` (scalars are broadcast).
+    known:
+        What has been computed from the columns, for those who compute it (nothing at first).
 
     Raises
     ------
@@ -43,6 +45,7 @@ class KernelTable:
     backend: str
     n: int
     columns: Mapping[str, Array] = field(default_factory=dict)
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         schema = columns_of(self.backend)
@@ -114,24 +117,34 @@ class KernelTable:
             view.flags.writeable = False
         return self._of_checked(self.backend, self.n, views)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled is what was given, not what is known of it."""
+        return self._of_checked, (self.backend, self.n, self.columns)
+
+    def anew(self) -> KernelTable:
+        """The same columns, of which nothing is known yet."""
+        return self._of_checked(self.backend, self.n, self.columns)
+
     @classmethod
     def _of_checked(cls, backend: str, n: int, columns: Mapping[str, Array]) -> KernelTable:
         """A table of columns that come from tables, and so need no second look."""
         table = object.__new__(cls)
-        for name, value in (("backend", backend), ("n", n), ("columns", columns)):
-            object.__setattr__(table, name, value)
+        vars(table).update(backend=backend, n=n, columns=columns, known={})
         return table
 
     def per_candidate(self, values: ArrayLike, how: np.ufunc = np.add) -> Array:
         """Reduce a row column ``(n,)`` to candidates ``(n_candidates,)`` with a ufunc."""
         row_values = np.asarray(values)
-        if self.n == 0:
-            return row_values
+        starts = self.starts
+        return row_values if starts is None else np.asarray(how.reduceat(row_values, starts))
+
+    @property
+    def starts(self) -> Array | None:
+        """First row of each candidate, int64; ``None`` where every row is one."""
+        if self.n_candidates == self.n:
+            return None
         ids = self.columns["candidate"]
-        starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
-        if len(starts) == self.n:
-            return row_values
-        return np.asarray(how.reduceat(row_values, starts))
+        return np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
 
     @classmethod
     def concat(cls, tables: Sequence[KernelTable]) -> KernelTable:

@@ -9,11 +9,13 @@ from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.machine import blocks_of, machine_of
 from pruner.movers import movers_us
+from pruner.once import once_a_table
 from pruner.traffic import Traffic, traffic_of
 
 Floats = NDArray[np.float64]
 
 
+@once_a_table
 def compute_us(table: KernelTable, chip: Chip) -> Floats:
     """``(n,)`` least time for the MACs: the busiest core has ceil(blocks / cores) blocks to do."""
     machine = machine_of(chip)
@@ -44,15 +46,11 @@ def memory_us(table: KernelTable, chip: Chip, traffic: Traffic) -> Floats:
     return unique / rate
 
 
+@once_a_table
 def least_us(table: KernelTable, chip: Chip) -> Floats:
     """``(n,)`` lower bound of a kernel's latency: its starts, then all that is busy, overlapped."""
-    busy = compute_us(table, chip), memory_us(table, chip, traffic_of(table))
-    return together_us(table, chip, *busy)
-
-
-def together_us(table: KernelTable, chip: Chip, compute: Floats, memory: Floats) -> Floats:
-    """``(n,)`` the bound of ``least_us`` from its two parts."""
     machine = machine_of(chip)
+    compute, memory = compute_us(table, chip), memory_us(table, chip, traffic_of(table))
     rounds = np.ceil(blocks_of(table) / machine.cores_for(table))
     start = machine.launch_us + rounds * machine.core_start_us
     moved = movers_us(table, chip, machine)

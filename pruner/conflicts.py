@@ -10,6 +10,7 @@ from hwsim.gpu_sm.access import WIDEST_BYTES, access_of
 from hwsim.gpu_sm.chip import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 from hwsim.gpu_sm.rows import Rows
 from hwsim.table import KernelTable
+from pruner.once import once_a_table
 
 Floats = NDArray[np.float64]
 
@@ -17,6 +18,7 @@ SHARED_STREAMS = tuple(s for s in GPU_STREAMS if "shared" in s.split("_")[1:])
 GLOBAL_STREAMS = tuple(s for s in GPU_STREAMS if "global" in s.split("_")[1:])
 
 
+@once_a_table
 def conflict_ways(table: KernelTable) -> Floats:
     """``(n,)`` wavefronts of the shared-memory accesses over those without a conflict, >= 1."""
     taken, ideal, rows = np.zeros(table.n), np.zeros(table.n), Rows(table)

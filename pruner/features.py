@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.bounds import compute_us, memory_us, together_us
+from pruner.bounds import compute_us, least_us
 from pruner.conflicts import conflict_ways
 from pruner.levels import levels_of
 from pruner.machine import Machine, blocks_of, machine_of
@@ -103,8 +103,7 @@ def row_features(table: KernelTable, chip: Chip) -> Columns:
         **_parallel(table, machine),
         **{name: getattr(levels, name) for name in levels.__dataclass_fields__},
     }
-    memory = memory_us(table, chip, traffic)
-    out["least_us"] = together_us(table, chip, out["compute_us"], memory)
+    out["least_us"] = least_us(table, chip)
     out["balance"] = out["compute_us"] / np.maximum(out["read_us"] + out["write_us"], 1e-9)
     out["conflict_ways"] = conflict_ways(table) if table.backend == "gpu_sm" else np.ones(table.n)
     for name in ("tile_m", "tile_n", "tile_k", "vector_lanes", "unroll"):

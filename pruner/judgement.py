@@ -33,11 +33,8 @@ class Outcome:
     @classmethod
     def of(cls, index: int, spec: str, hard: bool, finding: Finding, table: KernelTable) -> Outcome:
         """Reduce a finding over the rows of ``table``."""
-        ids = table["candidate"]
-        starts = None
-        if table.n_candidates < table.n:
-            starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
-        keep = table.per_candidate(finding.keep, np.logical_and).astype(bool)
+        starts = table.starts
+        keep = finding.keep if starts is None else np.logical_and.reduceat(finding.keep, starts)
         return cls(index, spec, hard, finding, keep, starts)
 
     def violation(self) -> FloatColumn:

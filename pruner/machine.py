@@ -21,6 +21,7 @@ from hwsim.cpu.chip import CpuChip
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.table import KernelTable
+from pruner.once import once_a_chip, once_a_table
 
 CYCLES_PER_US = 1000.0  # of a CPU, nominal
 _DTYPE_OF_BITS = {8: "int8", 16: "float16", 32: "float32"}
@@ -67,6 +68,7 @@ class Machine:
         return np.asarray(table["tensor_core" if table.backend == "gpu_sm" else "mm_count"] > 0)
 
 
+@once_a_table
 def blocks_of(table: KernelTable) -> NDArray[np.float64]:
     """``(n,)`` blocks of each kernel, at least 1; on the MLU also given as clusters times cores."""
     blocks = table["blocks"]
@@ -80,6 +82,7 @@ def dtype_of(bits: int) -> str:
     return _DTYPE_OF_BITS.get(bits, "float32")
 
 
+@once_a_chip
 def machine_of(chip: Chip) -> Machine:
     """The reduced picture of a chip; ``TypeError`` for a backend that has none."""
     if isinstance(chip, AscendChip):

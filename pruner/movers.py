@@ -13,6 +13,7 @@ from hwsim.chip import Chip
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.table import KernelTable
 from pruner.machine import Machine, blocks_of
+from pruner.once import once_a_chip
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,7 @@ class Way:
 Engine = Mapping[str, Way]  # stream -> way; the streams of an engine come one after the other
 
 
+@once_a_chip
 def engines_of(chip: Chip) -> tuple[Engine, ...]:
     """The engines of one core.  A GPU has none here: what its L1 holds, no engine carries."""
     if isinstance(chip, AscendChip):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hwsim.columns import ASCEND_STREAMS, CPU_STREAMS, GPU_STREAMS, MLU_STREAMS
 from hwsim.table import KernelTable
 from pruner.machine import blocks_of
+from pruner.once import once_a_table
 
 Floats = NDArray[np.float64]
 
@@ -65,6 +66,7 @@ def bytes_of(table: KernelTable, stream: str) -> Floats:
     return moved
 
 
+@once_a_table
 def traffic_of(table: KernelTable) -> Traffic:
     """Sum the streams of every row."""
     reads, writes, inside = streams_of(table.backend)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.containment import Disabled, guarded
+from pruner.containment import Disabled, guarded, ships
 from pruner.features import features
 from pruner.gate import Gate, Opinion
 from pruner.judgement import GATE, KEPT, Judgement, Outcome
@@ -40,6 +40,8 @@ class TrialStage:
         Decides, with the candidate's hash, which ones are probes: not the order, not the batch.
     whitelist:
         Hashes of candidates that are proven correct: whatever objects to them, they are kept.
+
+    ``specs`` are the printed rules; those that follow the best latency change as a run goes on.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class TrialStage:
         if not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon {epsilon}: expected a share between 0 and 1")
         self.chip, self.gate, self.graph_prior, self.rule_set = chip, gate, graph_prior, rule_set
-        self.rules = tuple(r for r in rules if chip.backend in r.backends)
+        self._use(tuple(r for r in rules if chip.backend in r.backends))
         self.disabled: Disabled = {}
         self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
         self._promises: dict[str, float] = {}  # gate probabilities of what was let through
@@ -83,17 +85,19 @@ class TrialStage:
         n = table.n_candidates
         if len(hashes) != n:
             raise ValueError(f"{len(hashes)} hashes for {n} candidates")
-        outcomes = self._outcomes(table.frozen())  # a rule may be anybody's
+        table = table.anew() if all(map(ships, self.rules)) else table.frozen()
+        outcomes = self._outcomes(table)
         code = _first_objection(outcomes, n)
         opinion = self._ask_gate(table, code, scores)
-        listed = np.array([h in self._whitelist for h in hashes], bool) & (code != KEPT)
-        probe = self._probes(hashes, code) & ~listed
+        listed = self._listed(hashes) & (code != KEPT)
+        hard = self._hard[code]
+        probe = self._probes(hashes, code, hard) & ~listed
         keep, note = (code == KEPT) | probe | listed, None
         if rescue and n and not keep.any():
-            keep[_safest(outcomes, opinion.probability)[0]] = True
+            keep[_safest(outcomes, opinion.probability)[0] if n > 1 else 0] = True
             blamed = _last_straw(outcomes, code, self._gate_name)
             note = f"{blamed} left nothing of {n} candidates: the safest one is measured"
-        elif rescue and self._failed and (spared := np.flatnonzero(~keep & ~self._hard(code))).size:
+        elif rescue and self._failed and (spared := np.flatnonzero(~keep & ~hard)).size:
             order = _safest(outcomes, opinion.probability)
             keep[order[np.isin(order, spared)][0]] = True
             note = "nothing that the rules leave has worked yet: one that they prune is measured"
@@ -112,7 +116,7 @@ class TrialStage:
             rule_set=self.rule_set,
             outcomes=outcomes,
             disabled=dict(self.disabled),
-            penalty_us=np.where(keep, np.nan, np.where(self._hard(code), np.inf, self.penalty_us)),
+            penalty_us=np.where(keep, np.nan, np.where(hard, np.inf, self.penalty_us)),
             note=note,
         )
 
@@ -124,7 +128,7 @@ class TrialStage:
         self._best_us = min(self._best_us, float(latency.min()))
         self._failed = bool(np.isinf(self._best_us))
         self._slowest_us = max(self._slowest_us, *latency[np.isfinite(latency)].tolist(), -np.inf)
-        self.rules = tuple(_follow(rule, self._best_us) for rule in self.rules)
+        self._use(tuple(_follow(rule, self._best_us) for rule in self.rules))
         if self.gate is not None:
             promised = np.array([self._promises.get(h, np.nan) for h in hashes])
             self.gate.observe(features(table, self.chip), latency, promised)
@@ -134,10 +138,11 @@ class TrialStage:
         self._scores.clear()
         self._promises.clear()  # the gate has changed: what it said before is history
 
-    @property
-    def specs(self) -> tuple[str, ...]:
-        """The printed rules; those that follow the best latency change as a run goes on."""
-        return tuple(print_rule(rule) for rule in self.rules)
+    def _use(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        self.specs = tuple(print_rule(rule) for rule in rules)
+        # by a candidate's code: KEPT and GATE are the last two, which no limit objects to
+        self._hard = np.array([*(rule.hard for rule in rules), False, False], bool)
 
     @property
     def penalty_us(self) -> float:
@@ -164,8 +169,8 @@ class TrialStage:
     def _outcomes(self, table: KernelTable) -> tuple[Outcome, ...]:
         found = []
         for i, rule in enumerate(self.rules):
-            spec, ask = print_rule(rule), partial(rule.check, table, self.chip)
-            finding = guarded(spec, ask, table.n, self.disabled)
+            spec, ask = self.specs[i], partial(rule.check, table, self.chip)
+            finding = guarded(spec, ask, table.n, self.disabled, trusted=ships(rule))
             if finding is not None:
                 found.append(Outcome.of(i, spec, rule.hard, finding, table))
         return tuple(found)
@@ -211,20 +216,27 @@ class TrialStage:
             for i in np.flatnonzero(keep & ~np.isnan(said)).tolist():
                 memory[hashes[i]] = float(said[i])
 
-    def _probes(self, hashes: Sequence[str], code: NDArray[np.int64]) -> BoolColumn:
+    def _listed(self, hashes: Sequence[str]) -> BoolColumn:
+        """``(n,)``: which are on the whitelist."""
+        if not self._whitelist:
+            return np.zeros(len(hashes), bool)
+        return np.array([h in self._whitelist for h in hashes], bool)
+
+    def _probes(
+        self, hashes: Sequence[str], code: NDArray[np.int64], hard: BoolColumn
+    ) -> BoolColumn:
         probe: BoolColumn = np.zeros(len(code), bool)
-        for i in np.flatnonzero((code != KEPT) & ~self._hard(code)).tolist():
-            probe[i] = self._draw(hashes[i]) < self._epsilon
+        pruned = np.flatnonzero((code != KEPT) & ~hard)
+        if len(pruned) and self._epsilon:
+            drawn = self._draw([hashes[i] for i in pruned.tolist()])
+            probe[pruned] = drawn < self._epsilon
         return probe
 
-    def _hard(self, code: NDArray[np.int64]) -> BoolColumn:
-        """``(n,)`` whether a hard limit prunes the candidate."""
-        hard = np.array([*(rule.hard for rule in self.rules), False], bool)
-        return hard[np.where(code < 0, len(self.rules), code)]
-
-    def _draw(self, candidate: str) -> float:
-        digest = hashlib.blake2b(f"{self._seed}:{candidate}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "little") / 2.0**64
+    def _draw(self, candidates: Sequence[str]) -> NDArray[np.float64]:
+        """A number in [0, 1) for each."""
+        prefix, hashed = f"{self._seed}:", partial(hashlib.blake2b, digest_size=8)
+        digests = b"".join([hashed((prefix + c).encode()).digest() for c in candidates])
+        return np.frombuffer(digests, "<u8") / 2.0**64
 
 
 def _follow(rule: Rule, best_us: float) -> Rule:

@@ -23,9 +23,13 @@ from hwsim.gpu_sm.rows import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Key = tuple[float, ...]  # a pattern: width, thread run, the two strides, threads
 Lanes = tuple[Floats, Floats, Floats, Floats]  # width in bytes, thread run, the two strides
 
 WIDEST_BYTES = 16  # one access instruction of a thread
+_FEW = 32  # rows of which finding the distinct ones costs more than looking all of them up
+_MOST_KNOWN = 1 << 16
+_KNOWN: dict[Key, list[float]] = {}  # pattern -> sectors, lines, wavefronts, global wavefronts
 _PHASES = 8  # warps that are averaged where the thread run does not divide a warp evenly
 _FAR = float(1 << 40)  # longest stride: the product with a thread number must not wrap
 _HASH = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it is one to one
@@ -128,7 +132,7 @@ def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
     if not asked:
         return []
     found = [_numbered(capped(lanes, threads)) for lanes in asked]
-    values = _evaluate(np.concatenate([keys for _, keys in found]))
+    values = _known([key for _, keys in found for key in keys])
     ends = np.cumsum([len(keys) for _, keys in found])
     split = np.split(values, ends[:-1], axis=1)
     return [
@@ -137,11 +141,25 @@ def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
     ]
 
 
-def _numbered(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:
-    """Row -> pattern number, and the patterns ``(patterns, 5)``."""
-    index, first = _distinct(columns)
-    keys = [np.minimum(column[first], _FAR).astype(np.int64) for column in columns]
-    return index, np.stack(keys, axis=1)
+def _numbered(columns: tuple[Floats, ...]) -> tuple[Ints, list[Key]]:
+    """Row -> pattern number, and the patterns."""
+    few = len(columns[0]) <= _FEW
+    index, first = (np.arange(len(columns[0])),) * 2 if few else _distinct(columns)
+    return index, list(zip(*(column[first].tolist() for column in columns), strict=True))
+
+
+def _known(keys: list[Key]) -> Floats:
+    """``(4, patterns)``; a space has few patterns, in many batches: they are remembered."""
+    found = {key: _KNOWN.get(key) for key in keys}
+    unknown = [key for key, values in found.items() if values is None]
+    if unknown:
+        values = _evaluate(np.minimum(np.array(unknown), _FAR).astype(np.int64))
+        new = dict(zip(unknown, values.T.tolist(), strict=True))
+        found |= new
+        if len(_KNOWN) + len(new) > _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN.update(new)
+    return np.array([found[key] for key in keys], dtype=np.float64).reshape(-1, 4).T
 
 
 def _distinct(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:
