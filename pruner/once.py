@@ -25,7 +25,7 @@ def once_a_table(
     """
 
     @wraps(function)
-    def remembered(table: KernelTable, *args: P.args, **kwargs: P.kwargs) -> T:
+    def remembered(table: KernelTable, /, *args: P.args, **kwargs: P.kwargs) -> T:
         known: dict[Any, Any] | None = getattr(table, "known", None)
         if known is None:  # a table that records what is done with it
             return function(table, *args, **kwargs)
