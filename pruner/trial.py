@@ -16,6 +16,7 @@ from pruner.features import features
 from pruner.gate import Gate, Opinion
 from pruner.judgement import GATE, KEPT, Judgement, Outcome
 from pruner.meta.prior import GraphPrior
+from pruner.rescue import spare
 from pruner.rule import Rule
 from pruner.spec import print_rule
 
@@ -93,14 +94,9 @@ class TrialStage:
         hard = self._hard[code]
         probe = self._probes(hashes, code, hard) & ~listed
         keep, note = (code == KEPT) | probe | listed, None
-        if rescue and n and not keep.any():
-            keep[_safest(outcomes, opinion.probability)[0] if n > 1 else 0] = True
-            blamed = _last_straw(outcomes, code, self._gate_name)
-            note = f"{blamed} left nothing of {n} candidates: the safest one is measured"
-        elif rescue and self._failed and (spared := np.flatnonzero(~keep & ~hard)).size:
-            order = _safest(outcomes, opinion.probability)
-            keep[order[np.isin(order, spared)][0]] = True
-            note = "nothing that the rules leave has worked yet: one that they prune is measured"
+        if rescue and n:
+            gate = self._gate_name
+            note = spare(outcomes, code, keep, hard, opinion.probability, gate, self._failed)
         self._promise(hashes, keep, opinion.probability, scores)
         return Judgement(
             keep=keep,
@@ -250,20 +246,3 @@ def _first_objection(outcomes: Sequence[Outcome], n: int) -> NDArray[np.int64]:
     for outcome in reversed(outcomes):
         code[~outcome.keep] = outcome.index
     return code
-
-
-def _safest(outcomes: Sequence[Outcome], probability: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Fewest hard limits exceeded, then fewest rules, then least beyond them, then the gate."""
-    hard, soft, beyond = (np.zeros(len(probability)) for _ in range(3))
-    for outcome in outcomes:
-        (hard if outcome.hard else soft)[~outcome.keep] += 1
-        beyond += outcome.violation()
-    return np.lexsort((np.nan_to_num(probability), beyond, soft, hard))
-
-
-def _last_straw(outcomes: Sequence[Outcome], code: NDArray[np.int64], gate: str) -> str:
-    """The last in order that still pruned something: after it nothing was left."""
-    if (code == GATE).any():
-        return gate
-    last = int(code.max())
-    return next(outcome.spec for outcome in outcomes if outcome.index == last)

@@ -13,7 +13,7 @@ from pruner.rule import Rule
 from pruner.rules.tvm_verifier import LIMITS, TvmVerifier
 from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision
-from pruner.task_stage import TaskResult
+from pruner.task_result import TaskResult
 from pruner.trial import TrialStage
 from pruner.verdict import Explanation, Verdict, kept
 from traces import Header, LogError, Trial

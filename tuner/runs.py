@@ -19,7 +19,8 @@ from pruner.meta.prior import GraphPrior
 from pruner.prior import Prior
 from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision, TaskRule
-from pruner.task_stage import TaskResult, TaskStage
+from pruner.task_result import TaskResult
+from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
 from traces import Header, LogWriter, TaskPrune, TaskSummary
 from tuner.arms import ARMS, Arm, check_installed

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pruner.rulesets import Rules
-from pruner.task_stage import Remark, TaskResult
+from pruner.task_result import Remark, TaskResult
 from pruner.trial import TrialStage
 from tuner.problem import Problem
 from tuner.search import Pool

@@ -12,7 +12,8 @@ from pruner.patterns import patterns
 from pruner.rule import RuleError
 from pruner.rules.operator_pattern import OperatorPattern
 from pruner.task import Axis, Decision, Task
-from pruner.task_stage import TaskResult, TaskStage
+from pruner.task_result import TaskResult
+from pruner.task_stage import TaskStage
 
 K = Decision(
     "k.tile",

@@ -17,7 +17,8 @@ from pruner.registry import builtin
 from pruner.rule import Finding
 from pruner.rulesets import rule_set
 from pruner.task import Axis, Decision, Quantity, Space, Task, Term
-from pruner.task_stage import TaskResult, TaskStage
+from pruner.task_result import TaskResult
+from pruner.task_stage import TaskStage
 
 GPU: Any = load_chip("a100-sxm-40gb")
 ASCEND: Any = load_chip("ascend-910b1")

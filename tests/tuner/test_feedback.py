@@ -17,6 +17,7 @@ from traces import read_header
 from traces.store import Proven, Store
 from tuner.cli.app import run
 from tuner.feedback import Whitelisted, stored
+from tuner.networks import Network
 from tuner.problem import Problem
 from tuner.proof import prove
 from tuner.runs import task_stage
@@ -131,6 +132,18 @@ def test_a_rule_that_prunes_everything_leaves_what_is_whitelisted(
     assert said["verdict"]["keep"]
     assert "nothing" in said["verdict"]["reason"]
     assert [v["rule"] for v in said["chain"]][-2:] == ["nothing", "whitelist"]
+
+
+def test_the_tasks_of_a_network_leave_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = Network.of_specs("tiny", ["add:64x64", "softmax:64x64"])
+    monkeypatch.setattr("tuner.networks.resolve_network", lambda name: tiny)
+    store, out = tmp_path / "store", tmp_path / "out"
+    assert tune("--network", "tiny", "--store", store, "--out", out) == 0
+    workloads = {m.workload for m in Store(store).contents().measured}
+    assert workloads == {"add:64x64:float16", "softmax:64x64:float16"}
+    assert {read_header(p).store for p in (out / "runs").iterdir()} == {Store("none").snapshot()}
 
 
 def test_what_is_not_proven_is_not_listed(problem: Problem) -> None:

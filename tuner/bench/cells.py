@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pruner.rulesets import rule_set
-from pruner.task_stage import TaskResult
+from pruner.task_result import TaskResult
 from pruner.trial import TrialStage
 from tuner.arms import ARMS
 from tuner.bench import metrics

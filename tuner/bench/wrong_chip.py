@@ -19,7 +19,8 @@ from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.rulesets import Rules
 from pruner.task import Task
-from pruner.task_stage import TaskResult, TaskStage
+from pruner.task_result import TaskResult
+from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
 from tuner.describe import describe
 from tuner.oracle import Oracle

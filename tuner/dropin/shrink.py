@@ -16,7 +16,7 @@ import numpy as np
 from tvm.s_tir import Schedule, Trace
 from tvm.s_tir.schedule import Instruction
 
-from pruner.task_stage import TaskResult
+from pruner.task_result import TaskResult
 from pruner.verdict import Verdict
 from tuner.decisions import Decision
 from tuner.dropin.callback import Voice

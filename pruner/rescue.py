@@ -1,0 +1,57 @@
+"""What is correct survives the trial stage: candidates that it gets back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pruner.judgement import GATE, Outcome
+from pruner.rule import BoolColumn, FloatColumn
+
+
+def spare(
+    outcomes: Sequence[Outcome],
+    code: NDArray[np.int64],
+    keep: BoolColumn,
+    hard: BoolColumn,
+    probability: FloatColumn,
+    gate: str,
+    failed: bool,
+) -> str | None:
+    """Set ``keep`` ``(n,)`` for one candidate where it is needed, and say why; None: it is not.
+
+    The safest one where nothing is left; where all that was measured so far has ``failed``, the
+    safest of those that no ``hard`` limit prunes, since what the soft rules leave may all be wrong.
+    """
+    left = bool(keep.any())
+    if left and not failed:
+        return None
+    order = _safest(outcomes, probability) if len(keep) > 1 else np.zeros(1, dtype=np.int64)
+    if not left:
+        keep[order[0]] = True
+        blamed = _last_straw(outcomes, code, gate)
+        return f"{blamed} left nothing of {len(keep)} candidates: the safest one is measured"
+    possible = order[~keep[order] & ~hard[order]]
+    if not len(possible):
+        return None
+    keep[possible[0]] = True
+    return "nothing that the rules leave has worked yet: one that they prune is measured"
+
+
+def _safest(outcomes: Sequence[Outcome], probability: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Fewest hard limits exceeded, then fewest rules, then least beyond them, then the gate."""
+    hard, soft, beyond = (np.zeros(len(probability)) for _ in range(3))
+    for outcome in outcomes:
+        (hard if outcome.hard else soft)[~outcome.keep] += 1
+        beyond += outcome.violation()
+    return np.lexsort((np.nan_to_num(probability), beyond, soft, hard))
+
+
+def _last_straw(outcomes: Sequence[Outcome], code: NDArray[np.int64], gate: str) -> str:
+    """The last in order that still pruned something: after it nothing was left."""
+    if (code == GATE).any():
+        return gate
+    last = int(code.max())
+    return next(outcome.spec for outcome in outcomes if outcome.index == last)
