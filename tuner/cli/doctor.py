@@ -15,6 +15,7 @@ from tuner.cli.options import Format, FormatOption, print_json
 TVM, FFI = "0.27.0.post1", "0.1.14.post1"
 EXTRAS = {
     "xgboost": ("tvm-search", "the arm `tvm` (TVM's own cost model)"),
+    "torch_geometric": ("meta", "pre-training a graph network (using one needs nothing)"),
     "tornado": ("rpc", "real hardware over TVM RPC"),
 }
 

@@ -19,7 +19,7 @@ from tuner.workloads import resolve
 CASES = [
     ("ascend-910b1", "gemm:128x128x128"),
     ("mlu370-s4", "softmax:64x128"),
-    ("a100-sxm-40gb", "layer_norm:48x96"),
+    ("a100-sxm-40gb", "softmax:60x100:float32"),
 ]
 
 
