@@ -135,4 +135,5 @@ def spec_of(run: LoggedRun) -> RunSpec:
         rules=run.header.rule_set.split("@")[0],
         rule_files=run.plan.rule_files if run.plan else (),
         store_folder=run.plan.store if run.plan else "",
+        meta=run.plan.meta if run.plan else "",
     )

@@ -40,12 +40,12 @@ def test_a_task_of_the_training_is_pointed_out(capsys: pytest.CaptureFixture[str
     assert "median" in said.out
 
 
-@pytest.mark.parametrize("command", ["evaluate", "first-good"])
+@pytest.mark.parametrize("command", ["meta evaluate", "meta first-good", "tune", "bench"])
 def test_what_is_no_model_is_one_line(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "m.npz").write_text("no")
-    assert run(["meta", command, "--meta", str(tmp_path / "m.npz"), *TASK]) == 2
+    assert run([*command.split(), "--meta", str(tmp_path / "m.npz"), *TASK]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "not a usable model" in error

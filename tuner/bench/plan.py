@@ -40,6 +40,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     backend: str = "sim"  # or local, or rpc://HOST:PORT/KEY
     store: str = ""  # folder of what earlier runs left; its snapshot, which all runs see
     store_snapshot: str = ""
+    meta: str = ""  # model file of the arm meta; empty: the one that ships
 
     def chip(self, given: str) -> Chip:
         """A chip of the plan with the plan's farm; ``ChipError`` as :func:`load_chip`."""

@@ -20,5 +20,5 @@ def problem_in(plan: Plan, group: Group) -> Problem:
 def spec_of(plan: Plan, strategy: str, arm: str, seed: int) -> RunSpec:
     return RunSpec(
         arm, strategy, seed, plan.trials, plan.repeats, plan.batch, plan.rules, plan.rule_files,
-        plan.cost_model, plan.backend, plan.store_snapshot, plan.store,
+        plan.cost_model, plan.backend, plan.store_snapshot, plan.store, plan.meta,
     )  # fmt: skip

@@ -16,6 +16,7 @@ from tuner.cli.options import (
     CostModelOption,
     Format,
     FormatOption,
+    MetaOption,
     OutOption,
     RepeatsOption,
     ResumeOption,
@@ -70,6 +71,7 @@ def bench(
     compile_workers: WorkersOption = 0,
     backend: BackendOption = "sim",
     store: StoreOption = "",
+    meta: MetaOption = "",
     out: OutOption = Path("out/bench"),
     resume: ResumeOption = False,
     fmt: FormatOption = Format.table,
@@ -96,6 +98,7 @@ def bench(
         rule_files=tuple(str(p) for p in rule_file),
         cost_model=cost_model,
         boards=boards,
+        meta=meta,
         compile_workers=compile_workers,
         backend=backend,
     )
@@ -119,6 +122,7 @@ def _strategies(text: str) -> tuple[str, ...]:
 def check_plan(plan: Plan) -> None:
     """Everything that a user can have got wrong is found before anything runs."""
     from hwsim.chips import load_chip
+    from pruner.meta.model import load
     from pruner.rulesets import rule_set
     from tuner.arms import arm_named
     from tuner.hardware.address import check_backend
@@ -140,6 +144,8 @@ def check_plan(plan: Plan) -> None:
     _distinct("chip", {given: load_chip(given).name for given in plan.chips})
     _distinct("workload", {given: file_name(resolve(given).name) for given in plan.workloads})
     rule_set(plan.rules, plan.rule_files)
+    if plan.meta:
+        load(Path(plan.meta))
 
 
 def _check_spaces(plan: Plan) -> None:

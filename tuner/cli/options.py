@@ -43,6 +43,9 @@ WorkersOption = Annotated[
 BackendOption = Annotated[
     str, typer.Option(help="what measures: sim, local, or rpc://HOST:PORT/KEY of a TVM tracker")
 ]
+MetaOption = Annotated[
+    str, typer.Option("--meta", help="model of the arm meta; without it the one that ships")
+]
 StoreOption = Annotated[
     str, typer.Option(help="folder that finished runs fill and that the next ones learn from")
 ]

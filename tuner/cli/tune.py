@@ -15,6 +15,7 @@ from tuner.cli.options import (
     CostModelOption,
     Format,
     FormatOption,
+    MetaOption,
     OutOption,
     RepeatsOption,
     ResumeOption,
@@ -62,6 +63,7 @@ def tune(
     compile_workers: WorkersOption = 0,
     backend: BackendOption = "sim",
     store: StoreOption = "",
+    meta: MetaOption = "",
     out: OutOption = Path("out/tune"),
     resume: ResumeOption = False,
     check: Annotated[bool, typer.Option(help="check the result's values on the CPU")] = True,
@@ -88,6 +90,7 @@ def tune(
         rule_files=tuple(str(p) for p in rule_file),
         cost_model=cost_model,
         boards=boards,
+        meta=meta,
         compile_workers=compile_workers,
         backend=backend,
     )
