@@ -43,6 +43,10 @@ class Drift:
         elif self.detected and shortfall < ALL_CLEAR:
             self._turn(False)
 
+    def clear(self) -> None:
+        """No alarm, and nothing to look back on."""
+        self._turn(False)
+
     def reliability(self) -> Reliability:
         """Calibration over every outcome of the run."""
         p, w = (

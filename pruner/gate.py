@@ -16,7 +16,7 @@ several times as large, say little about it.
 With a prior (:mod:`pruner.prior`) the trees learn what it gets wrong instead.  Both ways are held
 against held-out measurements of the run after every round, and the better one predicts; a prior
 that explains most of them lets the gate prune after half of the measurements that it needs
-otherwise.
+otherwise.  Where outcomes contradict a gate that predicts from its prior, the prior goes first.
 """
 
 from __future__ import annotations
@@ -183,9 +183,16 @@ class Gate:
         latency = np.asarray(latency_us, dtype=np.float64)
         if promised is not None and np.isfinite(self.best_us):
             self._drift.compare(np.asarray(promised, np.float64), latency > self.best_us)
+            if self.open and self.warm:
+                self._forget_prior()
         self._x.append(np.asarray(x, np.float32))
         self._latency.append(latency)
         self._learn()
+
+    def _forget_prior(self) -> None:
+        """The prior misled: go on as if there had been none."""
+        self._warm, self._base, self._booster = None, self._cold, None
+        self._drift.clear()
 
     def _learn(self) -> None:
         latency = np.concatenate(self._latency)

@@ -93,3 +93,19 @@ def test_a_prior_that_misleads_is_not_used():
     assert not warm.warm
     fresh = sample(3, 500, 50.0)
     assert warm.opine(fresh).prune.tolist() == cold.opine(fresh).prune.tolist()
+
+
+def test_a_prior_that_outcomes_contradict_is_dropped_before_the_gate_opens():
+    gate = Gate(prior=prior_of(earlier(), "gpu_sm", "chip", "own"))
+    x, more = sample(2, 16, 50.0), sample(4, 64, 50.0)
+    gate.observe(x, latency_us(x))
+    assert gate.warm
+    surprises = gate.best_us * np.linspace(0.9, 0.5, 8)  # each better than what was promised
+    for row, us in zip(more[:8], surprises, strict=True):
+        gate.observe(row[None], [us], [0.95])
+    assert not gate.warm
+    assert not gate.ready  # 24 measurements, and a cold gate needs 32
+    assert not gate.open
+    gate.observe(more[8:], latency_us(more[8:]))
+    assert gate.ready
+    assert not gate.warm
