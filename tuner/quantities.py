@@ -42,9 +42,10 @@ def probe_rows(sketch: Sketch) -> tuple[list[Probe], IntMatrix]:
     """The probes, and their matrix behind a row with every tile factor in its outermost part."""
     base = np.zeros(sketch.width, dtype=np.int64)
     for d in sketch.decisions:
-        base[d.start : d.stop] = 1 if d.kind == "perfect_tile" else d.options()[0]
         if d.kind == "perfect_tile":
-            base[d.start] = d.extent
+            base[d.start : d.stop] = d.extent, *[1] * (d.parts - 1)
+        elif d.kind != "categorical":  # a categorical starts from its first value, allowed or not
+            base[d.start] = d.options()[0]
     probes, rows = [], [base]
     for d in sketch.decisions:
         for part, ratio, row in _changes(d, base):
@@ -67,12 +68,36 @@ def _changes(d: Decision, base: NDArray[np.int64]) -> Iterable[tuple[int, float,
         yield 0, d.candidates[1] / d.candidates[0], row
 
 
+def far_rows(sketch: Sketch, near: NDArray[np.int64]) -> tuple[list[Probe], IntMatrix]:
+    """Rows in which one part of a tile has its whole extent, all else as in the row ``near``."""
+    probes, rows = [], [near]
+    for d in sketch.decisions:
+        for part in range(1, d.parts if d.kind == "perfect_tile" and d.extent > 1 else 1):
+            row = near.copy()
+            row[d.start], row[d.start + part] = 1, d.extent
+            probes.append(Probe(d, part, len(rows), float(d.extent)))
+            rows.append(row)
+    return probes, np.array(rows)
+
+
+def corner_rows(sketch: Sketch, near: NDArray[np.int64]) -> IntMatrix:
+    """Two tiles at a time with their whole extent in one part each: where bounds are tightest."""
+    probes, rows = far_rows(sketch, near)
+    found = [rows]
+    for p in probes:
+        others = [q.row for q in probes if q.decision.start > p.decision.start]
+        both, own = rows[others], slice(p.decision.start, p.decision.stop)
+        both[:, own] = rows[p.row, own]
+        found.append(both)
+    return np.concatenate(found)
+
+
 @dataclass(frozen=True)
 class Measured:
     """A sketch's probes and random candidates: all that quantities are found from.
 
     ``matrix`` is that of the probes, ``nest`` and ``probed`` what the sketch makes of it; ``table``
-    has a candidate for each of ``rows``.
+    has a candidate for each of ``rows``; tiles as large as can be are among them.
     """
 
     sketch: Sketch
@@ -88,6 +113,7 @@ class Measured:
         """Probe a sketch and draw ``sample`` random candidates of it."""
         probes, matrix = probe_rows(sketch)
         rows = sketch.sample(np.random.default_rng(0), sample)
+        rows = np.concatenate([rows, corner_rows(sketch, matrix[0])])
         probed, table = sketch.kernels(matrix), sketch.kernels(rows)
         return cls(sketch, probes, matrix, rows, sketch.nest(matrix), probed, table)
 
@@ -132,13 +158,27 @@ class Measured:
     def _kept(self, scope: Scope) -> list[Quantity]:
         """Bytes of a scope: the buffers that live at one moment, for each moment."""
         actual, probed = (_most(t, footprint(t, scope)) for t in (self.table, self.probed))
-        found = []
-        for names in self._together(scope):
+        found, together = [], self._together(scope)
+        for names in together:
             terms = [t for name in names for t in self._size(self.nest.buffers[name])]
             beyond = probed - self.value(terms, self.matrix)
-            if (beyond > 0).all():  # room that no buffer of the program takes
-                terms.append(self.term(beyond))
-            found.append(Quantity(f"{scope}_bytes", "B", self._bounded(terms, actual)))
+            near = [self.term(beyond)] if (beyond > 0).all() else []  # room that no buffer takes
+            found.append(self._bounded([*terms, *near], actual))
+            if near and len(together) == 1:
+                found += self._grown(terms, scope, actual)
+        return [Quantity(f"{scope}_bytes", "B", kept) for kept in dict.fromkeys(found)]
+
+    def _grown(self, terms: Sequence[Term], scope: Scope, actual: Floats) -> list[tuple[Term, ...]]:
+        """The same where that room is the largest of several needs, another one for large tiles."""
+        probes, rows = far_rows(self.sketch, self.matrix[0])
+        table = self.sketch.kernels(rows)
+        beyond = _most(table, footprint(table, scope)) - self.value(terms, rows)
+        found = []
+        for p in probes:
+            if beyond[p.row] > beyond[0] * (1 + 1e-9):
+                more = Term(float(beyond[p.row]) / p.ratio, ((p.decision.name, p.part),))
+                kept = self._bounded([*terms, more], actual)
+                found += [kept] if more in kept else []
         return found
 
     def _together(self, scope: Scope) -> list[tuple[str, ...]]:
