@@ -151,8 +151,14 @@ class Gate:
         """Calibration of what the gate said before the measurement, probes included."""
         return self._drift.reliability()
 
-    def opine(self, x: Rows) -> Opinion:
-        """Judge candidates by their ``(n, 38)`` features.
+    @property
+    def booster(self) -> lgb.Booster | None:
+        """The trees that predict; a new object whenever they have changed."""
+        return self._booster
+
+    def opine(self, x: Rows, trees: Floats | None = None) -> Opinion:
+        """Judge candidates by their ``(n, 38)`` features; ``trees`` is what the booster predicts
+        for them, where that is known already.
 
         Raises
         ------
@@ -161,7 +167,9 @@ class Gate:
         """
         if self._booster is None:
             raise ValueError(f"gate: {self.samples} samples, it needs {self.options.min_samples}")
-        predicted = predict(self._booster, x) + self._base(x) if len(x) else np.zeros(0)
+        if trees is None:
+            trees = predict(self._booster, x) if len(x) else np.zeros(0)
+        predicted = trees + self._base(x)
         best = float(np.log(self.best_us))
         probability = self._platt.probability(predicted, best)
         prune = (probability > self.threshold_now) & (predicted > best + self._margin)

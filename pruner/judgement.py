@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -72,6 +73,8 @@ class Judgement:
         What the gate said; ``nan`` where it was not asked.
     probe:
         ``(n,)`` to be measured although pruned, to check the pruner.
+    find:
+        Gives ``outcomes``, what every rule found, which few ask for.
     penalty_us:
         ``(n,)`` latency for a search strategy to assume: ``inf`` beyond a hard limit, the slowest
         measured for what soft rules and the gate prune (``inf`` while there is none), ``nan`` for
@@ -93,7 +96,7 @@ class Judgement:
     threshold: float
     chip: Chip
     rule_set: str
-    outcomes: tuple[Outcome, ...]
+    find: Callable[[], tuple[Outcome, ...]]
     disabled: Mapping[str, str]
     penalty_us: FloatColumn
     note: str | None = None
@@ -105,6 +108,11 @@ class Judgement:
     def probability(self) -> FloatColumn:
         """``(n,)`` the gate's probability that a candidate is worthless; ``nan``: not asked."""
         return self.opinion.probability
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What every rule found, in their order."""
+        return self.find()
 
     def pruned_by(self) -> dict[str, int]:
         """How many candidates each rule (or the gate) is to blame for, probes included."""

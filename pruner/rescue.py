@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pruner.judgement import GATE, Outcome
+from pruner.objections import Objections
 from pruner.rule import BoolColumn, FloatColumn
 
 
 def spare(
-    outcomes: Sequence[Outcome],
+    found: Objections,
     code: NDArray[np.int64],
     keep: BoolColumn,
     hard: BoolColumn,
@@ -28,10 +29,10 @@ def spare(
     left = bool(keep.any())
     if left and not failed:
         return None
-    order = _safest(outcomes, probability) if len(keep) > 1 else np.zeros(1, dtype=np.int64)
+    order = _safest(found.outcomes, probability) if len(keep) > 1 else np.zeros(1, dtype=np.int64)
     if not left:
         keep[order[0]] = True
-        blamed = _last_straw(outcomes, code, gate)
+        blamed = _last_straw(found.outcomes, code, gate)
         return f"{blamed} left nothing of {len(keep)} candidates: the safest one is measured"
     possible = order[~keep[order] & ~hard[order]]
     if not len(possible):

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.containment import Disabled, guarded, ships
+from pruner.containment import Disabled
+from pruner.engine import Engine
 from pruner.features import features
 from pruner.gate import Gate, Opinion
-from pruner.judgement import GATE, KEPT, Judgement, Outcome
+from pruner.judgement import GATE, KEPT, Judgement
 from pruner.meta.prior import GraphPrior
+from pruner.objections import Objections, objections
 from pruner.rescue import spare
 from pruner.rule import Rule
 from pruner.spec import print_rule
@@ -41,6 +43,8 @@ class TrialStage:
         Decides, with the candidate's hash, which ones are probes: not the order, not the batch.
     whitelist:
         Hashes of candidates that are proven correct: whatever objects to them, they are kept.
+    engine:
+        Answers for rules and features in numpy's stead; the same answers, sooner.
 
     ``specs`` are the printed rules; those that follow the best latency change as a run goes on.
     """
@@ -56,10 +60,12 @@ class TrialStage:
         rule_set: str = "custom",
         whitelist: Collection[str] = (),
         graph_prior: GraphPrior | None = None,
+        engine: Engine | None = None,
     ) -> None:
         if not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon {epsilon}: expected a share between 0 and 1")
         self.chip, self.gate, self.graph_prior, self.rule_set = chip, gate, graph_prior, rule_set
+        self._engine = engine
         self._use(tuple(r for r in rules if chip.backend in r.backends))
         self.disabled: Disabled = {}
         self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
@@ -86,17 +92,17 @@ class TrialStage:
         n = table.n_candidates
         if len(hashes) != n:
             raise ValueError(f"{len(hashes)} hashes for {n} candidates")
-        table = table.anew() if all(map(ships, self.rules)) else table.frozen()
-        outcomes = self._outcomes(table)
-        code = _first_objection(outcomes, n)
-        opinion = self._ask_gate(table, code, scores)
+        found = self._objections(table)
+        code = found.code()
+        opinion = self._ask_gate(found, code, scores)
         listed = self._listed(hashes) & (code != KEPT)
         hard = self._hard[code]
         probe = self._probes(hashes, code, hard) & ~listed
         keep, note = (code == KEPT) | probe | listed, None
         if rescue and n:
-            gate = self._gate_name
-            note = spare(outcomes, code, keep, hard, opinion.probability, gate, self._failed)
+            note = spare(
+                found, code, keep, hard, opinion.probability, self._gate_name, self._failed
+            )
         self._promise(hashes, keep, opinion.probability, scores)
         return Judgement(
             keep=keep,
@@ -110,7 +116,7 @@ class TrialStage:
             threshold=self._threshold,
             chip=self.chip,
             rule_set=self.rule_set,
-            outcomes=outcomes,
+            find=lambda: found.outcomes,
             disabled=dict(self.disabled),
             penalty_us=np.where(keep, np.nan, np.where(hard, np.inf, self.penalty_us)),
             note=note,
@@ -162,24 +168,21 @@ class TrialStage:
             return self.graph_prior.threshold
         return self.gate.threshold_now if self.gate else 1.0
 
-    def _outcomes(self, table: KernelTable) -> tuple[Outcome, ...]:
-        found = []
-        for i, rule in enumerate(self.rules):
-            spec, ask = self.specs[i], partial(rule.check, table, self.chip)
-            finding = guarded(spec, ask, table.n, self.disabled, trusted=ships(rule))
-            if finding is not None:
-                found.append(Outcome.of(i, spec, rule.hard, finding, table))
-        return tuple(found)
+    def _objections(self, table: KernelTable) -> Objections:
+        gate = self.gate if self.gate is not None and self.gate.ready else None
+        return objections(
+            self.rules, self.specs, table, self.chip, self.disabled, self._engine, gate
+        )
 
     def _ask_gate(
-        self, table: KernelTable, code: NDArray[np.int64], scores: NDArray[np.float64] | None
+        self, found: Objections, code: NDArray[np.int64], scores: NDArray[np.float64] | None
     ) -> Opinion:
         """The opinion of gate or prior on those that the rules kept; ``code`` is updated for it."""
         n = len(code)
         probability, predicted = np.full(n, np.nan), np.full(n, np.nan)  # nan: not asked
         prune, cut_us = np.zeros(n, bool), float("inf")
         alive = np.flatnonzero(code == KEPT)
-        said = self._said(table, alive, scores) if len(alive) else None
+        said = self._said(found, alive, scores) if len(alive) else None
         if said is not None:
             probability[alive], predicted[alive] = said.probability, said.predicted_us
             prune[alive], cut_us = said.prune, said.cut_us
@@ -187,11 +190,10 @@ class TrialStage:
         return Opinion(probability, predicted, cut_us, prune)
 
     def _said(
-        self, table: KernelTable, alive: NDArray[np.int64], scores: NDArray[np.float64] | None
+        self, found: Objections, alive: NDArray[np.int64], scores: NDArray[np.float64] | None
     ) -> Opinion | None:
         if self.gate is not None and self.gate.ready:
-            part = table if len(alive) == table.n_candidates else table.take_candidates(alive)
-            return self.gate.opine(features(part, self.chip))
+            return found.opinion(self.gate, self.chip, alive)
         if self.graph_prior is not None and scores is not None:
             return self.graph_prior.opine(scores[alive])
         return None
@@ -239,10 +241,3 @@ def _follow(rule: Rule, best_us: float) -> Rule:
     """The rule brought up to date, if it depends on the best latency so far."""
     follow: Callable[[float], Rule] | None = getattr(rule, "with_best", None)
     return follow(best_us) if follow is not None and np.isfinite(best_us) else rule
-
-
-def _first_objection(outcomes: Sequence[Outcome], n: int) -> NDArray[np.int64]:
-    code = np.full(n, KEPT, np.int64)
-    for outcome in reversed(outcomes):
-        code[~outcome.keep] = outcome.index
-    return code

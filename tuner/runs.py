@@ -33,6 +33,7 @@ from tuner.journal import Journal, Progress, Tally, broken
 from tuner.loop import Budget, Loop
 from tuner.measure import Backend, Memory, SimBackend
 from tuner.models import DEFAULT_MODEL, MODELS
+from tuner.native.stage import native_stage
 from tuner.problem import Problem
 from tuner.search import (
     SCREENED,
@@ -248,6 +249,7 @@ def _trial_stage(
         rule_set=rules.name,
         whitelist=listed.hashes,
         graph_prior=_graph_prior(spec) if arm.graph_prior else None,
+        engine=native_stage(problem.chip),
     )
 
 

@@ -2,6 +2,6 @@
 
 from pruner.recording.graph import NotRecordable
 from pruner.recording.programme import Programme
-from pruner.recording.record import Recorded, record
+from pruner.recording.record import Recorded, Recorder, record
 
-__all__ = ["NotRecordable", "Programme", "Recorded", "record"]
+__all__ = ["NotRecordable", "Programme", "Recorded", "Recorder", "record"]

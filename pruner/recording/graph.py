@@ -15,8 +15,11 @@ KINDS = {np.dtype(bool): "b", np.dtype(np.int64): "i", np.dtype(np.float64): "f"
 DTYPES = {kind: dtype for dtype, kind in KINDS.items()}
 
 
-class NotRecordable(Exception):
-    """What a rule does that no programme expresses; one line."""
+class NotRecordable(BaseException):
+    """What a rule does that no programme expresses; one line.
+
+    No ``Exception``: a rule that swallows it would go another way than it does over numbers.
+    """
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hwsim.chip import Chip
+from pruner.containment import NoAnswer, patience
 from pruner.features import FEATURES, row_features
 from pruner.recording.graph import Graph, NotRecordable
 from pruner.recording.programme import (
@@ -23,6 +24,8 @@ from pruner.recording.table import Layout, RecordingTable, recording
 from pruner.recording.traced import Traced, one_value
 from pruner.rule import Finding, Rule
 from pruner.spec import print_rule
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,65 +43,90 @@ class Recorded:
     left_out: dict[str, str]
 
 
+class Recorder:
+    """Records rules of one chip for tables of one layout; each rule once, however often asked."""
+
+    def __init__(self, chip: Chip, layout: Layout) -> None:
+        self._chip, self._layout, self._graph = chip, layout, Graph()
+        self._table: Any = RecordingTable(self._graph, layout)
+        self._known: dict[int, tuple[Rule, tuple[Finding, Check] | str]] = {}
+        self._measures: tuple[Measure, ...] | str | None = None
+
+    def record(self, rules: Sequence[Rule], *, gate: bool = False) -> Recorded:
+        """Run each rule's ``check`` on a recording table; with ``gate``, the 38 features too."""
+        left_out: dict[str, str] = {}
+        found: dict[int, tuple[Finding, Check]] = {}
+        for i, rule in enumerate(rules):
+            made = self._rule(rule)
+            if isinstance(made, str):
+                left_out[print_rule(rule)] = made
+            else:
+                found[i] = made
+        measures = self._features() if gate else ()
+        if isinstance(measures, str):
+            left_out["features"] = measures
+            measures = ()
+        programme = assemble(
+            self._graph, self._layout, [check for _, check in found.values()], measures
+        )
+        words = tuple(finding for finding, _ in found.values())
+        return Recorded(programme, tuple(found), words, left_out)
+
+    def leave(self, rule: Rule, reason: str) -> None:
+        """Leave the rule out from now on."""
+        self._known[id(rule)] = rule, reason
+
+    def _rule(self, rule: Rule) -> tuple[Finding, Check] | str:
+        if id(rule) not in self._known:  # the rule is kept, so that its id stays its own
+            self._known[id(rule)] = rule, _tried(lambda: self._check(rule))
+        return self._known[id(rule)][1]
+
+    def _features(self) -> tuple[Measure, ...] | str:
+        if self._measures is None:
+            self._measures = _tried(self._measured)
+        return self._measures
+
+    def _check(self, rule: Rule) -> tuple[Finding, Check]:
+        finding: Any = rule.check(self._table, self._chip)
+        if not isinstance(finding, Finding) or not finding.reason:
+            raise NotRecordable("an answer that is no finding")
+        sides = finding.keep, finding.need, finding.have
+        keep, need, have = (_output(self._graph, self._table.n, side) for side in sides)
+        if [self._graph.nodes[x].result for x in (keep, need, have)] != ["b", "f", "f"]:
+            raise NotRecordable("a finding of other types than bool, float64, float64")
+        return finding, Check(print_rule(rule), bool(rule.hard), keep, need, have)
+
+    def _measured(self) -> tuple[Measure, ...]:
+        rows = row_features(self._table, self._chip)
+        graph, n = self._graph, self._table.n
+        values = [graph.cast(_output(graph, n, rows[f.name]), "f") for f in FEATURES]
+        return tuple(
+            Measure(feature.name, value, feature.how.__name__)
+            for feature, value in zip(FEATURES, values, strict=True)
+        )
+
+
 def record(rules: Sequence[Rule], chip: Chip, layout: Layout, *, gate: bool = False) -> Recorded:
-    """Run each rule's ``check`` once on a recording table; with ``gate``, the 38 features too."""
-    graph = Graph()
-    left_out: dict[str, str] = {}
-    table: Any = RecordingTable(graph, layout)
-    with recording(), np.errstate(all="ignore"):
-        found = _findings(graph, table, rules, chip, left_out)
-        measures = _measures(graph, table, chip, left_out) if gate else ()
-    programme = assemble(graph, layout, [check for _, _, check in found], measures)
-    at, words = tuple(i for i, _, _ in found), tuple(finding for _, finding, _ in found)
-    return Recorded(programme, at, words, left_out)
+    """What a new :class:`Recorder` records."""
+    return Recorder(chip, layout).record(rules, gate=gate)
 
 
-def _findings(
-    graph: Graph, table: Any, rules: Sequence[Rule], chip: Chip, left_out: dict[str, str]
-) -> list[tuple[int, Finding, Check]]:
-    found = []
-    for i, rule in enumerate(rules):
-        spec = print_rule(rule)
-        try:
-            finding = rule.check(table, chip)
-            found.append((i, finding, _check(graph, spec, rule.hard, finding)))
-        except Exception as error:  # whatever a rule does with what is no numbers
-            left_out[spec] = _line(error)
-    return found
-
-
-def _line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if isinstance(error, NotRecordable) else f"{type(error).__name__}: {text}"
-
-
-def _check(graph: Graph, spec: str, hard: bool, finding: Any) -> Check:
-    if not isinstance(finding, Finding) or not finding.reason:
-        raise NotRecordable("an answer that is no finding")
-    keep, need, have = (_output(graph, x) for x in (finding.keep, finding.need, finding.have))
-    if [graph.nodes[x].result for x in (keep, need, have)] != ["b", "f", "f"]:
-        raise NotRecordable("a finding of other types than bool, float64, float64")
-    return Check(spec, bool(hard), keep, need, have)
-
-
-def _measures(
-    graph: Graph, table: Any, chip: Chip, left_out: dict[str, str]
-) -> tuple[Measure, ...]:
+def _tried(work: Callable[[], T]) -> T | str:
+    """What comes of it, or why nothing does."""
     try:
-        rows = row_features(table, chip)
-        values = [graph.cast(_output(graph, rows[feature.name]), "f") for feature in FEATURES]
-    except Exception as error:  # a backend's features may do what rules may do
-        left_out["features"] = _line(error)
-        return ()
-    return tuple(
-        Measure(feature.name, value, feature.how.__name__)
-        for feature, value in zip(FEATURES, values, strict=True)
-    )
+        with patience(), recording(), np.errstate(all="ignore"):
+            return work()
+    except NotRecordable as reason:
+        return str(reason)
+    except (Exception, NoAnswer) as error:  # whatever a rule does with what is no numbers
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _output(graph: Graph, value: Any) -> int:
+def _output(graph: Graph, n: int, value: Any) -> int:
     if not isinstance(value, Traced):
-        return graph.constant(one_value(value))
+        if not isinstance(value, np.ndarray) or value.shape != (n,):
+            raise NotRecordable("an answer that is no column")
+        return graph.constant(one_value(value, n))
     if value.level != "row":
         raise NotRecordable("an answer for candidates instead of rows")
     return value.index

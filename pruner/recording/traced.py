@@ -122,7 +122,7 @@ class Traced(NDArrayOperatorsMixin):
 
     def _node(self, value: Any) -> int:
         if not isinstance(value, Traced):
-            return self.graph.constant(one_value(value))
+            return self.graph.constant(one_value(value, self.n))
         if value.level != self.level:
             raise NotRecordable("rows and candidates in one expression")
         return value.index
@@ -135,12 +135,12 @@ class Traced(NDArrayOperatorsMixin):
         return self._like(self.graph.add(Node("where", kind, kind, (mask, *sides))))
 
 
-def one_value(value: Any) -> Any:
-    """The number that a constant or a constant column stands for, as numpy types it."""
+def one_value(value: Any, n: int) -> Any:
+    """The number that a constant, or a column ``(n,)`` of one number, stands for."""
     if isinstance(value, bool | int | float):
         return value
     array = np.asarray(value)
-    if array.size and (array == array.flat[0]).all():
+    if array.shape in ((), (1,), (n,)) and (array == array.flat[0]).all():
         return array.flat[0]
     raise NotRecordable("a column of different numbers that are no column of the table")
 
@@ -164,7 +164,8 @@ def _assigned(target: Any, value: Traced) -> Traced:
 def _where(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, Traced):
         return condition.choose(a, b)
-    picked, other = (a, b) if one_value(condition) else (b, a)
+    n = (a if isinstance(a, Traced) else b).n
+    picked, other = (a, b) if one_value(condition, n) else (b, a)
     dtype = np.result_type(*(x.dtype if isinstance(x, Traced) else x for x in (picked, other)))
     return picked.astype(dtype) if isinstance(picked, Traced) else picked
 

@@ -15,6 +15,7 @@ from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
 from tuner.bench.reference import Reference
 from tuner.describe import describe
+from tuner.native.stage import native_stage
 from tuner.problem import Problem
 
 BATCH = 4096
@@ -32,7 +33,8 @@ def pruning_cost(problem: Problem, rules: Rules, reference: Reference) -> dict[s
     task_s = statistics.mean(_seconds(partial(stage.run, task)) for task in tasks)
     part = next(iter(reference.parts()))
     table, latency_us = part.table, reference.latency_us[part.rows[part.readable]]
-    trial = TrialStage(rules.trial, Gate(rules.gate, seed=0), problem.chip)
+    chip = problem.chip
+    trial = TrialStage(rules.trial, Gate(rules.gate, seed=0), chip, engine=native_stage(chip))
     taught = np.arange(min(TAUGHT, table.n_candidates))
     hashes = [str(i) for i in range(table.n_candidates)]
     trial.observe(table.take_candidates(taught), hashes[: len(taught)], latency_us[taught])

@@ -29,6 +29,7 @@ from tuner.dropin.screen import Screen
 from tuner.dropin.shrink import shrink
 from tuner.dropin.strategy import Watched
 from tuner.dropin.verdicts import VerdictLog
+from tuner.native.stage import native_stage
 from tuner.problem import one_line
 from tuner.sketch import Sketch
 from tuner.spaces.fast_script import load_tvm_intrinsics
@@ -184,7 +185,12 @@ def _trial_stage(setting: Setting) -> TrialStage | None:
         return None
     gate = Gate(setting.rules.gate, seed=setting.seed)
     return TrialStage(
-        setting.rules.trial, gate, setting.chip, seed=setting.seed, rule_set=setting.rules.name
+        setting.rules.trial,
+        gate,
+        setting.chip,
+        seed=setting.seed,
+        rule_set=setting.rules.name,
+        engine=native_stage(setting.chip),
     )
 
 

@@ -59,8 +59,8 @@ def tune_tir(
 
     - ``target`` may be the name of a chip (``prunelab chips``) or a chip file as well.
     - ``builder`` and ``runner`` default to the chip's simulator; without a chip, or for
-      ``local-cpu``, to the local machine.  Give ``builder="local", runner="local"`` (or an ``RPCRunner``) to measure
-      on the real thing, pruned by the chip's rules.
+      ``local-cpu``, to the local machine.  Give ``builder="local", runner="local"`` (or an
+      ``RPCRunner``) to measure on the real thing, pruned by the chip's rules.
     - Only what ran gets into the database, and what is there already is not measured again.
     - ``pruner``: name of a rule set (``prunelab rules``), :class:`pruner.rulesets.Rules`, or None.
     - ``chip``: name, file or :class:`hwsim.chip.Chip`, where the target does not say which it is.

@@ -123,7 +123,9 @@ def test_trees_on_and_around_their_thresholds(library, leaves):
     x = features(table, of)
     booster = train(x, rng.normal(size=len(x)), ForestOptions(leaves=leaves, trees=30))
     trees = trees_of(booster)
-    nodes = [(f, t) for tree in trees.trees for f, t in zip(tree.feature, tree.threshold)]
+    nodes = [
+        (f, t) for tree in trees.trees for f, t in zip(tree.feature, tree.threshold, strict=True)
+    ]
     names = {FEATURES[f].name for f, _ in nodes}
     assert nodes
     assert names <= set(FEATURE_NAMES)
