@@ -152,6 +152,11 @@ class Gate:
         return self._drift.reliability()
 
     @property
+    def scaling(self) -> tuple[Platt, float]:
+        """From predictions to probabilities, and the margin of log latency beyond the best."""
+        return self._platt, self._margin
+
+    @property
     def booster(self) -> lgb.Booster | None:
         """The trees that predict; a new object whenever they have changed."""
         return self._booster
