@@ -108,9 +108,10 @@ def first_good(
     from tuner.meta.tasks import held_out
 
     path = model or SHIPPED
-    pairs = _unseen(_pairs(workload, chip, held_out()), load(path).header.tasks)
-    wanted = range(seed, seed + seeds)
-    rows = [run(w, c, path, wanted, positive("trials", trials), out) for w, c in pairs]
+    found = load(path)
+    pairs = _unseen(_pairs(workload, chip, held_out()), found.header.tasks)
+    wanted, folder = range(seed, seed + seeds), out / found.hash  # what another model did is kept
+    rows = [run(w, c, path, wanted, positive("trials", trials), folder) for w, c in pairs]
     _show_first_good(rows, fmt)
     return 0
 

@@ -7,14 +7,16 @@ sample, of a climb with the simulator itself as the cost model, and of all runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from hwsim.chips import load_chip
 from pruner.meta.model import WORSE
+from traces import LogError
 from tuner.bench.cells import pool_of, truth_in_order
-from tuner.bench.history import load
+from tuner.bench.history import History, load
 from tuner.bench.metrics import Judged
 from tuner.bench.sampled import sample
 from tuner.measure import Memory
@@ -40,15 +42,14 @@ class FirstGood:
 def first_good(
     workload: str, chip: str, model: Path, seeds: Sequence[int], trials: int, out: Path
 ) -> FirstGood:
-    """Run every arm with every seed; the logs go to ``out``."""
+    """Run every arm with every seed; the logs go to ``out``, and those that are there are taken."""
     problem = Problem.of(resolve(workload), load_chip(chip))
     shared, runs = Shared(Memory()), [(arm, seed) for arm in ARMS for seed in seeds]
     histories = {}
     for arm, seed in runs:
         spec = RunSpec(arm, "evolutionary", seed, trials, meta=str(model))
         log = out / "runs" / f"{run_name(problem, spec)}.jsonl"
-        execute(problem, spec, log, shared=shared)
-        histories[arm, seed] = load(log)
+        histories[arm, seed] = _finished(log, trials) or _run(problem, spec, log, shared)
     pools = {key: pool_of(problem, history) for key, history in histories.items()}
     target = WORSE * sample(problem, list(pools.values()), 0).optimum_us
     reached = {
@@ -62,3 +63,16 @@ def first_good(
         trials={arm: median(n for _, n, _ in rows) for arm, rows in by_arm.items()},
         found={arm: sum(ok for *_, ok in rows) / len(rows) for arm, rows in by_arm.items()},
     )
+
+
+def _finished(log: Path, trials: int) -> History | None:
+    """A run that is there already; None where it is missing, unfinished or of another length."""
+    with suppress(LogError, FileNotFoundError):
+        found = load(log)
+        return found if found.header.trials == trials else None
+    return None
+
+
+def _run(problem: Problem, spec: RunSpec, log: Path, shared: Shared) -> History:
+    execute(problem, spec, log, resume=False, shared=shared)
+    return load(log)

@@ -72,3 +72,6 @@ def test_first_good(tmp_path: Path) -> None:
     found = first_good(*UNSEEN, SHIPPED, [0], 48, tmp_path)
     assert set(found.virtual_s) == {"none", "two-stage", "meta"}
     assert all(0 < n <= 48 for n in found.trials.values())
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*")}
+    assert first_good(*UNSEEN, SHIPPED, [0], 48, tmp_path) == found
+    assert written == {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*")}
