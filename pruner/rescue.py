@@ -32,7 +32,7 @@ def spare(
     order = _safest(found.outcomes, probability) if len(keep) > 1 else np.zeros(1, dtype=np.int64)
     if not left:
         keep[order[0]] = True
-        blamed = _last_straw(found.outcomes, code, gate)
+        blamed = _last_straw(found.specs, code, gate)
         return f"{blamed} left nothing of {len(keep)} candidates: the safest one is measured"
     possible = order[~keep[order] & ~hard[order]]
     if not len(possible):
@@ -50,9 +50,6 @@ def _safest(outcomes: Sequence[Outcome], probability: NDArray[np.float64]) -> ND
     return np.lexsort((np.nan_to_num(probability), beyond, soft, hard))
 
 
-def _last_straw(outcomes: Sequence[Outcome], code: NDArray[np.int64], gate: str) -> str:
+def _last_straw(specs: Sequence[str], code: NDArray[np.int64], gate: str) -> str:
     """The last in order that still pruned something: after it nothing was left."""
-    if (code == GATE).any():
-        return gate
-    last = int(code.max())
-    return next(outcome.spec for outcome in outcomes if outcome.index == last)
+    return gate if (code == GATE).any() else specs[int(code.max())]
