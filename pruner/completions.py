@@ -9,7 +9,7 @@ product's least by itself can only make the answer smaller: it stays a lower bou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def _least(
     own = _choices(space, decision.name, limited, steer)
     others = (limited.decisions | steer.decisions) - {decision.name}
     rest = [
-        _choices(space, name, limited, steer, space.allowed[name]).reduced()
+        space.once(name, (id(limited), id(steer)), partial(_left, space, name, limited, steer))
         for name in sorted(others)
     ]
     none = _Choices(np.ones(1), np.ones((len(limited.terms), 1)))
@@ -82,6 +82,11 @@ def _least(
     steered = np.multiply.outer(steer.terms[0].coefficient * own.steer, together.steer)
     suits = (steered >= bounds[0]) & (steered <= bounds[1])
     return np.asarray(np.where(suits, need, np.inf).min(axis=1), dtype=np.float64)
+
+
+def _left(space: Space, name: str, limited: Quantity, steer: Quantity) -> _Choices:
+    """The choices among the values that a decision has left."""
+    return _choices(space, name, limited, steer, space.allowed[name]).reduced()
 
 
 def _choices(

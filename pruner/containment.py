@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import FrameType
 
 import numpy as np
@@ -37,14 +37,18 @@ def guarded(
     if spec in disabled:
         return None
     try:
-        with nullcontext() if trusted else patience():
-            finding = ask()
+        finding = ask() if trusted else _in_time(ask)
         if finding is not None:
             check_finding(finding, n)
     except (Exception, NoAnswer) as error:  # whatever a user's rule may raise
         disabled[spec] = f"{type(error).__name__}: {' '.join(str(error).split())}"
         return None
     return finding
+
+
+def _in_time(ask: Callable[[], Finding | None]) -> Finding | None:
+    with patience():
+        return ask()
 
 
 def ships(rule: object) -> bool:

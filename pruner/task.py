@@ -10,10 +10,10 @@ goes has no valid completion.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from hwsim.chip import Chip
 from pruner.rule import BoolColumn, Finding, FloatColumn
 from pruner.verdict import Stage
 
+T = TypeVar("T")
 IntMatrix = NDArray[np.int64]
 Meaning = Literal[
     "tile", "vector_lanes", "unroll", "cores", "threads", "buffers", "location", "steps"
@@ -190,7 +191,7 @@ class Space:
         self._quantities: dict[str, list[Quantity]] = {}
         for quantity in self.task.quantities:
             self._quantities.setdefault(quantity.name, []).append(quantity)
-        self._rest: dict[tuple[str, tuple[int, ...], Callable[..., float]], float] = {}
+        self._of_values: dict[str, dict[Hashable, Any]] = {}
 
     def least(self, quantity: str, decision: Decision) -> FloatColumn | None:
         """``(v,)``: the least that the quantity can be for each value, over all completions.
@@ -218,7 +219,15 @@ class Space:
     def remove(self, name: str, gone: BoolColumn) -> None:
         """Take values of a decision away."""
         self.allowed[name] = self.allowed[name] & ~gone
-        self._rest = {key: bound for key, bound in self._rest.items() if key[0] != name}
+        self._of_values.pop(name, None)
+
+    def once(self, name: str, key: Hashable, compute: Callable[[], T]) -> T:
+        """What ``compute`` makes of the values that a decision has left, until it loses some."""
+        known = self._of_values.setdefault(name, {})
+        if key not in known:
+            known[key] = compute()
+        answer: T = known[key]
+        return answer
 
     def _bound(
         self, name: str, decision: Decision, best: Callable[[FloatColumn], float]
@@ -247,7 +256,7 @@ class Space:
     def _extreme(
         self, name: str, parts: tuple[int, ...], best: Callable[[FloatColumn], float]
     ) -> float:
-        key = (name, parts, best)
-        if key not in self._rest:
-            self._rest[key] = float(best(self.product(name, parts)[self.allowed[name]]))
-        return self._rest[key]
+        def extreme() -> float:
+            return float(best(self.product(name, parts)[self.allowed[name]]))
+
+        return self.once(name, (parts, best), extreme)

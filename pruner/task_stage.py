@@ -24,6 +24,7 @@ class TaskStage:
         self.rule_set = rule_set
         self.rules = tuple(r for r in rules if chip.backend in r.backends)
         self.specs = tuple(print_rule(r) for r in self.rules)
+        self.trusted = tuple(ships(r) for r in self.rules)
         self.disabled: Disabled = {}
 
     def run(self, task: Task, protected: Mapping[str, BoolColumn] | None = None) -> TaskResult:
@@ -86,7 +87,7 @@ class _Run:
             lambda: rule.check(self.space, decision, self.stage.chip),
             len(decision.values),
             self.stage.disabled,
-            trusted=ships(rule),
+            trusted=self.stage.trusted[index],
         )
         if finding is None or (decision.name, index) in self.remarks:
             return False
