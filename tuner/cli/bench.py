@@ -83,9 +83,6 @@ def bench(
         raise UsageError("--space has its own chip and workload: expected no --chip, no --workload")
     plan = Plan(
         chips=() if space else tuple(dict.fromkeys(chip)) or DEFAULT_CHIPS,
-        workloads=()
-        if space
-        else of_kinds(tuple(dict.fromkeys(workload)) or DEFAULT_WORKLOADS, space_kind),
         spaces=tuple(dict.fromkeys(space)),
         arms=_arms(arms),
         strategies=_strategies(strategy),
@@ -101,6 +98,9 @@ def bench(
         meta=meta,
         compile_workers=compile_workers,
         backend=backend,
+        workloads=()  # last, as it imports what the mistakes above need not wait for
+        if space
+        else of_kinds(tuple(dict.fromkeys(workload)) or DEFAULT_WORKLOADS, space_kind),
     )
     check_plan(plan)
     return _run(with_store(plan, store, out), out, resume, fmt)
