@@ -30,6 +30,7 @@ PLAN = ["bench", "--chip", CHIP, "--workload", WORKLOAD, "--arms", "none,two-sta
 MEASURES = {
     "best_us", "run_regret", "offered", "measured", "failed", "rejected", "virtual_s",
     "task_prune_rate", "pruning_rate", "pruning_rate_above_verifier", "worthless_recall",
+    "worthless_recall_above_verifier",
     "false_prune_rate", "versus_none", "convergence_speedup_time", "convergence_speedup_trials",
     "unconverged", "space_regret", "space_false_prune_rate", "trials_to_1pct",
     "model_pairwise_accuracy", "model_peak_at_1", "model_peak_at_5",
@@ -37,7 +38,7 @@ MEASURES = {
 OF_TASK_STAGE = {"node_prune_rate", "valid_nodes_pruned", "invalid_nodes", "nodes"}
 OF_CELL = {
     "chip", "workload", "arm", "strategy", "seeds", "reference", "reference_optimum_us",
-    "reference_candidates", "space", "space_size", "rules", "notes",
+    "reference_candidates", "space", "space_kind", "space_size", "rules", "notes",
 }  # fmt: skip
 
 
