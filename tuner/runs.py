@@ -56,7 +56,7 @@ class RunSpec:
     seed: int
     trials: int
     repeats: int = 3
-    batch: int = 16
+    batch: int = 32
     rules: str = "default"
     rule_files: tuple[str, ...] = ()
     cost_model: str = DEFAULT_MODEL

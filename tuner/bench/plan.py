@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CHIPS = ("ascend-910b1", "mlu370-s4", "a100-sxm-40gb")
 DEFAULT_WORKLOADS = ("gemm:1024x1024x1024:float16", "resnet50.c3.3x3")
-DEFAULT_ARMS = ("none", "task", "two-stage")
+DEFAULT_ARMS = ("none", "two-stage")
 CONTROL = "none"
 
 
@@ -31,7 +31,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     trials: int = 200
     repeats: int = 3
-    batch: int = 16
+    batch: int = 32
     rules: str = "default"
     rule_files: tuple[str, ...] = ()
     cost_model: str = "mixed"

@@ -16,7 +16,7 @@ from tuner.search import Evolutionary, Pool, Strategy
 from tuner.truth import BoolColumn, FloatColumn, truth, truth_of
 
 SAMPLE, SAMPLE_BY_REPLAY = 8192, 512  # random candidates of the reference
-CLIMBS = 12  # rounds of the search that climbs with the simulator as its cost model
+CLIMBS = 8  # rounds of the search that climbs with the simulator as its cost model
 CLIMB_STEP = 128
 COMPLETIONS = 32  # sampled for each node to find out whether it is valid
 

@@ -63,7 +63,7 @@ def bench(
     seed: SeedOption = 0,
     trials: TrialsOption = 200,
     repeats: RepeatsOption = 3,
-    batch: BatchOption = 16,
+    batch: BatchOption = 32,
     rules: RulesOption = "default",
     rule_file: RuleFileOption = [],
     cost_model: CostModelOption = "mixed",

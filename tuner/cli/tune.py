@@ -54,7 +54,7 @@ def tune(
     strategy: Annotated[str, typer.Option(help="search strategy")] = "evolutionary",
     trials: TrialsOption = 200,
     repeats: RepeatsOption = 3,
-    batch: BatchOption = 16,
+    batch: BatchOption = 32,
     seed: SeedOption = 0,
     rules: RulesOption = "default",
     rule_file: RuleFileOption = [],

@@ -25,9 +25,9 @@ from tuner.search.scored import (
 from tuner.search.space import IntMatrix, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, Score, Seen
 
-GENERATIONS = 3
+GENERATIONS = 2
 ELITE = 32  # measured candidates that every population starts from
-POPULATION_SHARE = 8  # of what is screened
+POPULATION_SHARE = 6  # of what is screened
 RANDOM_EVERY = 10  # one purely random candidate in so many; keeps the model honest
 CROSSOVER_SHARE = 0.3
 
