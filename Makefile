@@ -36,6 +36,10 @@ test-slow: $(STAMP)  ## the tests that take longer
 perf: $(STAMP)  ## the performance benchmarks (pytest-benchmark)
 	$(BIN)/pytest --benchmark-only --benchmark-enable -k bench
 
+.PHONY: native
+native: $(STAMP)  ## build the C++ engine into the user's cache (needs c++ and ninja)
+	$(BIN)/python -c "from tuner.native.library import built; print(built())"
+
 .PHONY: lint
 lint: $(STAMP)  ## ruff, strict types, layers
 	$(BIN)/ruff check .

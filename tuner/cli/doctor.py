@@ -83,7 +83,7 @@ def _native() -> Check:
     if lacking := missing():
         detail = f"{' and '.join(lacking)} not found: the numpy engine serves"
         return Check("native engine", "missing", detail)
-    return Check("native engine", "ok", "a compiler is there; built when it is first wanted")
+    return Check("native engine", "ok", "a compiler is there; `make native` builds it")
 
 
 def _recorded() -> Check:

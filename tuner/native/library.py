@@ -1,4 +1,4 @@
-"""The C++ engine: built when it is first wanted, kept in the user's cache, loaded once."""
+"""The C++ engine: built on demand, kept in the user's cache, loaded once."""
 
 from __future__ import annotations
 
