@@ -27,7 +27,8 @@ class Step:
 class Replayed:
     """A log read from its beginning: the steps of the incumbent and what was skipped.
 
-    ``skipped`` counts candidates by stage and rule, and values that the task stage removed.
+    ``skipped`` counts candidates by stage and rule, and values that the task stage removed;
+    ``damaged`` names the first trial that is missing or stands there twice.
     """
 
     header: Header
@@ -38,6 +39,7 @@ class Replayed:
     virtual_s: float
     skipped: dict[str, int]
     ended: str | None
+    damaged: str | None
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,15 @@ def replay(log: Path) -> Replayed:
         virtual_s=last.virtual_s if isinstance(last, End | Trial) else 0.0,
         skipped=_skipped(records),
         ended=last.reason if isinstance(last, End) else None,
+        damaged=_damage(trials),
     )
+
+
+def _damage(trials: list[Trial]) -> str | None:
+    for expected, trial in enumerate(trials):
+        if trial.index != expected:
+            return f"trial {trial.index} stands where {expected} was expected"
+    return None
 
 
 def _steps(measured: list[Trial]) -> list[Step]:

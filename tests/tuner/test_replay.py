@@ -75,6 +75,19 @@ def test_a_log_that_was_interrupted(
     assert "interrupted" in out
     code, out, _ = said(capsys, "replay", copy, "--verify")
     assert (code, out.split(":")[0]) == (0, "verified")
+    assert "the log ends before the run does" in out
+
+
+def test_a_trial_that_is_missing_is_told(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = changed(log, tmp_path / "out", "", "")
+    lines = copy.read_text().splitlines(keepends=True)
+    gone = next(i for i, line in enumerate(lines) if '"index":3,' in line)
+    copy.write_text("".join(lines[:gone] + lines[gone + 1 :]))
+    code, out, _ = said(capsys, "replay", copy)
+    assert code == 0
+    assert "the log is damaged: trial 4 stands where 3 was expected" in out
 
 
 def test_the_same_run_comes_out_again(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,9 +84,9 @@ class Bars:
 
     def _label(self, run: str) -> str:
         """A run's name without what all runs have in common."""
-        chip, workload, arm, strategy, seed = run.split("__")
+        chip, workload, arm, strategy, *model, seed = run.split("__")
         searched = (strategy,) if self._many else ()
-        return " ".join((chip, workload, arm, *searched, seed.removeprefix("seed")))
+        return " ".join((chip, workload, arm, *searched, *model, seed.removeprefix("seed")))
 
     def __enter__(self) -> Bars:
         self._progress.start()

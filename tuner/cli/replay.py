@@ -50,7 +50,7 @@ def replay(
     if fmt is Format.json:
         print_json(_plain(played, found))
     elif found is not None:
-        _show_verified(found)
+        _show_verified(found, played.ended is not None)
     else:
         _show(played)
     if export is not None and fmt is Format.table:
@@ -77,13 +77,16 @@ def _show(played: Replayed) -> None:
     pairs = {"offered": played.offered, "measured": played.measured, "failed": played.failed}
     pairs |= {f"skipped by {printable(rule)}": n for rule, n in played.skipped.items()}
     print_pairs({**pairs, "virtual_s": played.virtual_s, "ended": played.ended or "interrupted"})
+    if played.damaged:
+        typer.echo(f"note: the log is damaged: {played.damaged}; the counts are of what is there")
 
 
-def _show_verified(found: Verified) -> None:
+def _show_verified(found: Verified, whole: bool) -> None:
     if found.difference:
         typer.echo(printable(f"differs: {found.difference}"))
         return
     typer.echo(
         f"verified: {found.lines} lines, {found.trials} decisions and {found.measured}"
         " measurements come out again, byte for byte"
+        + ("" if whole else "; the log ends before the run does")
     )
