@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -82,25 +81,15 @@ class Sketch:
     @property
     def size(self) -> int:
         """Number of decision vectors (compute locations as if all were always available)."""
-        return prod(len(d.options()) for d in self.decisions)
+        return self.space.size
 
     def sample(self, rng: np.random.Generator, n: int) -> IntMatrix:
         """``(n, width)`` decision vectors, each uniform over all ``size`` of them."""
-        out = np.empty((n, self.width), dtype=np.int64)
-        for d in self.decisions:
-            options = d.options()
-            out[:, d.start : d.stop] = options[rng.integers(len(options), size=n)]
-        return out
+        return self.space.sample(n, rng)
 
     def unrank(self, ranks: NDArray[np.int64]) -> IntMatrix:
         """Decision vectors number ``ranks`` of ``0 .. size - 1``, the last decision fastest."""
-        out = np.empty((len(ranks), self.width), dtype=np.int64)
-        rest = np.asarray(ranks)
-        for d in reversed(self.decisions):
-            options = d.options()
-            out[:, d.start : d.stop] = options[rest % len(options)]
-            rest = rest // len(options)
-        return out
+        return self.space.unrank(ranks)
 
     def repair(self, matrix: IntMatrix) -> IntMatrix:
         """The nearest legal decision vectors of ``(n, width)`` integers.
