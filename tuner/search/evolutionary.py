@@ -98,7 +98,8 @@ class Evolutionary:
 
     def _breed(self, score: Score, screened: Scored) -> Scored:
         """All that a few generations came across, from the elite and the best screened ones."""
-        population = join([self._elite(), screened.best(self._population // 2)])
+        elite = scored(self._elite(), score)
+        population = join([elite, screened.best(self._population // 2)])
         met = [population]
         for _ in range(GENERATIONS):
             children = scored(unique_rows(self._children(population.pool)), score)
@@ -106,16 +107,16 @@ class Evolutionary:
             met.append(children)
         return join(met).unique()
 
-    def _elite(self) -> Scored:
-        """The best measured candidates, with what was measured in place of a prediction."""
-        found: list[list[tuple[float, IntMatrix]]] = [[] for _ in self._spaces]
-        for latency_us, sketch, row in self._measured:
-            found[sketch].append((latency_us, row))
-        matrices = (
-            np.array([row for _, row in rows], dtype=np.int64).reshape(len(rows), s.width)
-            for rows, s in zip(found, self._spaces, strict=True)
+    def _elite(self) -> Pool:
+        rows: list[list[IntMatrix]] = [[] for _ in self._spaces]
+        for _, sketch, row in self._measured:
+            rows[sketch].append(row)
+        return Pool(
+            tuple(
+                np.array(r, dtype=np.int64).reshape(len(r), s.width)
+                for r, s in zip(rows, self._spaces, strict=True)
+            )
         )
-        return Scored(Pool(tuple(matrices)), np.array([us for rows in found for us, _ in rows]))
 
     def _children(self, population: Pool) -> Pool:
         share = self._population / max(1, len(population))
