@@ -210,7 +210,8 @@ def test_compare_shows_rules_and_what_only_one_side_has(
     assert code == 0
     assert "pruned by trial capacity{scope=l1}" in out
     assert "+2" in out
-    assert "only in A: c  w  s  task" in out
+    assert "only in A, not compared: c  w  s  task" in out
+    assert "no regression in what was compared, 1 of 2 cells (bound 0.01)" in out
     assert "rules: A None, B 'as-described'" in out
 
 

@@ -31,7 +31,7 @@ def compare(
     """Compare two runs, or two benchmarks: best, regret, convergence, pruned, rule by rule.
 
     Exit code 1 where B is worse than A by more than the bound: in the best, in regrets and false
-    prunes, or in convergence.
+    prunes, or in convergence. What only one side has is named and decides nothing.
     """
     from tuner.bench.compare import compare as hold
 
@@ -54,10 +54,19 @@ def _show(found: Comparison) -> None:
         show(("", "A", "B", "B - A", ""), rows, title=section.title, numbers=True)
     for side, names in (("A", found.only_a), ("B", found.only_b)):
         for name in names:
-            typer.echo(printable(f"only in {side}: {name}"))
+            typer.echo(printable(f"only in {side}, not compared: {name}"))
+    typer.echo(_outcome(found))
+
+
+def _outcome(found: Comparison) -> str:
+    """The verdict, and how much of what there is it is about."""
     worse = sum(row.regression for section in found.sections for row in section.rows)
     outcome = f"B is worse in {worse} measures" if worse else "no regression"
-    typer.echo(f"{outcome} (bound {found.bound:g})")
+    alone = len(found.only_a) + len(found.only_b)
+    if alone:
+        compared = len(found.sections)
+        outcome += f" in what was compared, {compared} of {compared + alone} cells"
+    return f"{outcome} (bound {found.bound:g})"
 
 
 def _cells(row: Row) -> tuple[str, str, str]:
