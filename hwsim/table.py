@@ -102,6 +102,10 @@ class KernelTable:
         if wanted.dtype == bool:
             wanted = np.flatnonzero(wanted)
         ids = self.columns["candidate"]
+        if self.n_candidates == self.n:  # each is one row
+            columns = {name: values[wanted] for name, values in self.columns.items()}
+            columns["candidate"] = np.arange(len(wanted), dtype=np.int64)
+            return self._of_checked(self.backend, len(wanted), columns)
         starts = np.searchsorted(ids, wanted, side="left")
         counts = np.searchsorted(ids, wanted, side="right") - starts
         ramp = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -9,6 +9,7 @@ K <= 131,071 at b = 32 and K <= 1 at b = 16.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Interval:
     def __mul__(self, other: Interval) -> Interval:
         """The product of two values that do not depend on each other."""
         ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(np.minimum.reduce(ends), np.maximum.reduce(ends))
+        return Interval(reduce(np.minimum, ends), reduce(np.maximum, ends))
 
     def __or__(self, other: Interval) -> Interval:
         """Either of two values."""

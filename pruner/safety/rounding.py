@@ -32,7 +32,7 @@ def is_float(dtype: str) -> bool:
 
 def rounding(terms: NDArray[np.int64] | Floats, dtype: str) -> Floats:
     """``k u`` of ``terms`` ``(n,)`` roundings in a dtype; such numbers of one chain add up."""
-    return np.asarray(terms, dtype=np.float64) * UNIT_ROUNDOFF[dtype]
+    return terms.astype(np.float64) * UNIT_ROUNDOFF[dtype]
 
 
 def gamma(ku: Floats) -> Floats:

@@ -9,36 +9,55 @@ from typing import Any
 
 from tuner.columns.node import Expr, factors_of
 
-
-def upper(e: Expr) -> int | None:
-    """A bound that no row exceeds, or None if none is seen.
-
-    Sampled values are at least 0 (tile factors at least 1), and so is every coefficient.
-    """
-    if e.op == "const":
-        return int(e.args[0])
-    if e.op == "lookup":
-        return int(max(e.args[0]))
-    if e.op in ("column", "mul"):
-        return _upper_product(e)
-    if e.op == "add":
-        parts = [upper(a) for a in e.args[1:]]
-        return None if None in parts else int(e.args[0]) + sum(p for p in parts if p is not None)
-    if e.op in ("less", "equal", "both"):
-        return 1
-    if e.op in ("min", "max"):
-        known = [u for a in e.args if (u := upper(a)) is not None]
-        return _OF_KNOWN[e.op](known) if len(known) >= (1 if e.op == "min" else 2) else None
-    return upper(e.args[0]) if e.op in ("ceildiv", "floordiv", "divisor_or_one") else None
+Bound = int | None  # None: none is seen
+Range = tuple[Bound, Bound]
+_TRUTH: Range = (0, 1)
+_OPEN: Range = (None, None)
 
 
-_OF_KNOWN: dict[str, Callable[[list[int]], int]] = {"min": min, "max": max}
+def lower(e: Expr) -> Bound:
+    """A bound that no row falls below; sampled values are at least 0, tile factors at least 1."""
+    return _range(e)[0]
 
 
-def _upper_product(e: Expr) -> int | None:
-    """The factors of one tile multiply to its extent at most, each of them used once."""
+def upper(e: Expr) -> Bound:
+    """A bound that no row exceeds."""
+    return _range(e)[1]
+
+
+def natural(e: Expr) -> bool:
+    """Whether an expression is visibly not negative."""
+    return (low := lower(e)) is not None and low >= 0
+
+
+def positive(e: Expr) -> bool:
+    """Whether an expression is visibly positive."""
+    return (low := lower(e)) is not None and low > 0
+
+
+def _range(e: Expr) -> Range:
+    if e.range is None:
+        e.range = _RULES[e.op](e) if e.op in _RULES else _OPEN
+    return e.range
+
+
+def _product(e: Expr) -> Range:
     scale, factors = factors_of(e)
-    groups: dict[Any, int] = {}
+    lows = [lower(f) for f in factors]
+    if any(low is None or low < 0 for low in lows):
+        return _OPEN
+    ends = prod(v for v in lows if v is not None), _most(factors)
+    low, high = ends if scale >= 0 else ends[::-1]
+    return _times(scale, low), _times(scale, high)
+
+
+def _times(scale: int, bound: Bound) -> Bound:
+    return None if bound is None else scale * bound
+
+
+def _most(factors: tuple[Expr, ...]) -> Bound:
+    """The factors of one tile multiply to its extent at most, each of them used once."""
+    scale, groups = 1, dict[Any, int]()
     used: Counter[int] = Counter()
     for f in factors:
         if f.op != "column":
@@ -50,17 +69,78 @@ def _upper_product(e: Expr) -> int | None:
         index, group, product = f.args
         used[index] += 1
         groups[group, used[index]] = product
-    return scale * prod(groups.values()) if scale >= 0 else None
+    return scale * prod(groups.values())
 
 
-def positive(e: Expr) -> bool:
-    """Whether an expression is visibly positive; tile factors and extents are."""
-    if e.op == "const":
-        return int(e.args[0]) > 0
-    if e.op == "mul":
-        return int(e.args[0]) > 0 and all(map(positive, e.args[1:]))
-    if e.op in ("ceildiv", "min"):
-        return all(map(positive, e.args))
-    if e.op == "where":
-        return all(map(positive, e.args[1:]))
-    return e.op == "column" or (e.op == "max" and any(map(positive, e.args)))
+def _sum(e: Expr) -> Range:
+    lows, highs = zip(*map(_range, e.args[1:]), strict=True)
+    return _plus(e.args[0], lows), _plus(e.args[0], highs)
+
+
+def _plus(offset: int, bounds: tuple[Bound, ...]) -> Bound:
+    known = [b for b in bounds if b is not None]
+    return offset + sum(known) if len(known) == len(bounds) else None
+
+
+def _of_all(choose: Callable[..., int], bounds: list[Bound]) -> Bound:
+    known = [b for b in bounds if b is not None]
+    return choose(known) if len(known) == len(bounds) else None
+
+
+def _of_any(choose: Callable[..., int], bounds: list[Bound]) -> Bound:
+    return choose(known) if (known := [b for b in bounds if b is not None]) else None
+
+
+def _least(e: Expr) -> Range:
+    lows, highs = (list(side) for side in zip(*map(_range, e.args), strict=True))
+    return _of_all(min, lows), _of_any(min, highs)
+
+
+def _greatest(e: Expr) -> Range:
+    lows, highs = (list(side) for side in zip(*map(_range, e.args), strict=True))
+    return _of_any(max, lows), _of_all(max, highs)
+
+
+def _either(e: Expr) -> Range:
+    lows, highs = (list(side) for side in zip(*map(_range, e.args[1:]), strict=True))
+    return _of_all(min, lows), _of_all(max, highs)
+
+
+def _quotient(e: Expr) -> Range:
+    a, b = e.args
+    if not (natural(a) and positive(b)):
+        return _OPEN
+    return int(e.op == "ceildiv" and positive(a)), upper(a)
+
+
+def _remainder(e: Expr) -> Range:
+    a, b = e.args
+    if not positive(b):
+        return _OPEN
+    highest = upper(b)
+    below = None if highest is None else highest - 1
+    return 0, _of_any(min, [below, upper(a) if natural(a) else None])
+
+
+def _divisor(e: Expr) -> Range:
+    wanted = e.args[0]
+    return int(positive(wanted)), upper(wanted)
+
+
+_RULES: dict[str, Callable[[Expr], Range]] = {
+    "const": lambda e: (e.args[0], e.args[0]),
+    "lookup": lambda e: (min(e.args[0]), max(e.args[0])),
+    "column": lambda e: (1, e.args[2]),
+    "mul": _product,
+    "add": _sum,
+    "min": _least,
+    "max": _greatest,
+    "where": _either,
+    "ceildiv": _quotient,
+    "floordiv": _quotient,
+    "mod": _remainder,
+    "divisor_or_one": _divisor,
+    "less": lambda e: _TRUTH,
+    "equal": lambda e: _TRUTH,
+    "both": lambda e: _TRUTH,
+}

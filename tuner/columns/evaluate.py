@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.columns.node import Expr
+from tuner.columns.node import Expr, opposite
 
-IntColumn = NDArray[np.int64]
+Column = NDArray[Any]
 Function = Callable[..., Any]
 
 
@@ -23,8 +23,8 @@ def _divisor_or_one(wanted: Any, of: Any) -> Any:
 # Operations of two operands, on columns and on single integers.
 BINARY: dict[str, Function] = {
     "ceildiv": lambda a, b: -(-a // b),
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
     "min": np.minimum,
     "max": np.maximum,
     "both": np.multiply,
@@ -32,55 +32,71 @@ BINARY: dict[str, Function] = {
     "equal": lambda a, b: np.equal(a, b).astype(np.int64),
     "divisor_or_one": _divisor_or_one,
 }
+_CHAINED: dict[str, tuple[Function, int]] = {"mul": (np.multiply, 1), "add": (np.add, 0)}
 
 
-@dataclass
-class _Step:
-    """``slots[out] = function(*slots[args])``, after which the slots ``free`` are not needed."""
+@dataclass(frozen=True)
+class Step:
+    """``slots[out] = function(*slots[args])``."""
 
     function: Function
     args: tuple[int, ...]
     out: int
-    free: tuple[int, ...] = ()
 
 
 class Plan:
     """The steps that compute some expressions, shared parts once.
 
-    A value is dropped after its last use: the few that live at a time stay in the cache.
+    ``steps`` are in order; ``constants`` and ``columns`` say which slots hold constants and columns
+    of a decision matrix, ``outputs`` where the values of the expressions come to lie.
     """
 
     def __init__(self, outputs: Iterable[Expr]) -> None:
         self._slot: dict[Any, int] = {}
-        self._constants: dict[int, int] = {}
-        self._columns: dict[int, int] = {}
-        self._steps: list[_Step] = []
-        self._outputs = {e: self._visit(e) for e in outputs}
-        self._set_free()
+        self.constants: dict[int, Any] = {}
+        self.columns: dict[int, int] = {}
+        self.steps: list[Step] = []
+        self.outputs = {e: self._visit(e) for e in outputs}
 
-    def __call__(self, matrix: NDArray[np.int64]) -> Mapping[Expr, IntColumn]:
+    @property
+    def slots(self) -> int:
+        """Number of slots."""
+        return len(self._slot)
+
+    def __call__(self, matrix: NDArray[np.int64]) -> Mapping[Expr, Column]:
         """Value of each output for each row of ``(n, d)``, shape ``(n,)``."""
-        columns, n = np.ascontiguousarray(matrix.T), len(matrix)
+        slots = self.start(np.ascontiguousarray(matrix.T))
+        self._steps.run(slots)
+        return self.results(slots, len(matrix))
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return Steps(self.steps, self.outputs.values())
+
+    def start(self, columns: NDArray[np.int64]) -> list[Any]:
+        """The slots as the columns ``(d, n)`` of a decision matrix fill them."""
         slots: list[Any] = [None] * len(self._slot)
-        for slot, value in self._constants.items():
+        for slot, value in self.constants.items():
             slots[slot] = value
-        for slot, index in self._columns.items():
+        for slot, index in self.columns.items():
             slots[slot] = columns[index]
-        for step in self._steps:
-            slots[step.out] = step.function(*[slots[a] for a in step.args])
-            for slot in step.free:
-                slots[slot] = None
-        full = {s: np.full(n, v, dtype=np.int64) for s, v in self._constants.items()}
-        return {e: full.get(s, slots[s]) for e, s in self._outputs.items()}
+        return slots
+
+    def results(self, slots: Sequence[Any], n: int) -> Mapping[Expr, Column]:
+        """The outputs, of ``n`` rows, in slots that have been filled."""
+        full = {s: np.full(n, v) for s, v in self.constants.items()}
+        return {e: full.get(s, slots[s]) for e, s in self.outputs.items()}
 
     def _visit(self, e: Expr) -> int:
         found = self._slot.get(e)
         if found is not None:
             return found
-        if e.op in ("const", "column"):
+        if e.op in ("const", "number"):
             slot = self._new(e)
-            (self._constants if e.op == "const" else self._columns)[slot] = e.args[0]
+            self.constants[slot] = e.args[-1]
             return slot
+        if e.op == "column":
+            return self._column(e.args[0])
         return self._computed(e)
 
     def _new(self, key: Any) -> int:
@@ -88,39 +104,50 @@ class Plan:
 
     def _step(self, key: Any, function: Function, *args: int) -> int:
         slot = self._new(key)
-        self._steps.append(_Step(function, args, slot))
+        self.steps.append(Step(function, args, slot))
         return slot
 
     def _computed(self, e: Expr) -> int:
         if e.op == "lookup":
             table = np.array(e.args[0], dtype=np.int64)
-            return self._step(e, partial(np.take, table), self._column(e.args[1]))
-        if e.op == "mul":
-            return self._scaled(e, np.multiply, self._product(e.args[1:]), 1)
-        if e.op == "add":
-            return self._scaled(e, np.add, self._sum(e.args[1:]), 0)
+            return self._step(e, table.take, self._column(e.args[1]))
+        if e.op in _CHAINED:
+            return self._chained(e)
+        if e.op == "call":
+            return self._step(e, e.args[0], *map(self._visit, e.args[1:]))
         args = [self._visit(a) for a in e.args]
         return self._step(e, np.where if e.op == "where" else BINARY[e.op], *args)
 
     def _column(self, index: int) -> int:
         slot = self._new(("column", index))
-        self._columns[slot] = index
+        self.columns[slot] = index
         return slot
 
-    def _scaled(self, e: Expr, function: Function, rest: int, neutral: int) -> int:
+    def _chained(self, e: Expr) -> int:
+        """A sum or a product: of the two parts that it was made of, or term by term."""
+        function, neutral = _CHAINED[e.op]
+        if e.parts is not None:
+            missing = sum(p not in self._slot for p in e.parts)
+            if missing < self._missing(e.op, e.args[1:]) + (e.args[0] != neutral):
+                return self._pair(e, *e.parts)
+        rest = self._chain(e.op, function, e.args[1:])
         if e.args[0] == neutral:
             self._slot[e] = rest
             return rest
         return self._step(e, partial(_swapped, function, e.args[0]), rest)
 
-    def _product(self, factors: tuple[Expr, ...]) -> int:
-        """Product of factors; others that begin with the same ones take it up from there."""
-        return self._chain("product", np.multiply, factors)
+    def _pair(self, e: Expr, a: Expr, b: Expr) -> int:
+        if e.op == "add" and b.op == "mul" and b.args[0] == -1 and b not in self._slot:
+            return self._step(e, np.subtract, self._visit(a), self._visit(opposite(b)))
+        return self._step(e, _CHAINED[e.op][0], self._visit(a), self._visit(b))
 
-    def _sum(self, terms: tuple[Expr, ...]) -> int:
-        return self._chain("sum", np.add, terms)
+    def _missing(self, what: str, parts: tuple[Expr, ...]) -> int:
+        """Steps that put the parts together."""
+        known = (k for k in range(len(parts), 1, -1) if (what, parts[:k]) in self._slot)
+        return len(parts) - next(known, 1)
 
     def _chain(self, what: str, function: Function, parts: tuple[Expr, ...]) -> int:
+        """Parts put together; others that begin with the same ones take it up from there."""
         if len(parts) == 1:
             return self._visit(parts[0])
         found = self._slot.get((what, parts))
@@ -129,11 +156,24 @@ class Plan:
         head, last = self._chain(what, function, parts[:-1]), self._visit(parts[-1])
         return self._step((what, parts), function, head, last)
 
-    def _set_free(self) -> None:
-        kept = {*self._outputs.values(), *self._constants}
-        for step in reversed(self._steps):
-            step.free = tuple({s for s in step.args if s not in kept})
-            kept.update(step.args)
+
+class Steps:
+    """Steps to run; a value is dropped after its last use unless it is ``kept``."""
+
+    def __init__(self, steps: Sequence[Step], kept: Iterable[int]) -> None:
+        needed, todo = set(kept), []
+        for step in reversed(steps):
+            last = [a for a in set(step.args) if a not in needed]
+            todo.append((step.function, step.args, step.out, last))
+            needed.update(step.args)
+        self._todo = todo[::-1]
+
+    def run(self, slots: list[Any]) -> None:
+        """Fill the slots."""
+        for function, args, out, last in self._todo:
+            slots[out] = function(*[slots[a] for a in args])
+            for slot in last:
+                slots[slot] = None
 
 
 def _swapped(function: Function, constant: int, column: Any) -> Any:

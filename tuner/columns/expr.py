@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tuner.columns.bounds import positive, upper
+from tuner.columns.bounds import lower, positive, upper
 from tuner.columns.evaluate import BINARY
 from tuner.columns.node import ONE, ZERO, Expr, const, factors_of, value_of
 
@@ -52,7 +52,14 @@ def mul(*items: Expr) -> Expr:
         k, parts = factors_of(item)
         scale *= k
         factors.extend(parts)
-    return _product(scale, factors)
+    return _made_of(items, _product(scale, factors))
+
+
+def _made_of(items: tuple[Expr, ...], made: Expr) -> Expr:
+    """The sum or product, which remembers what it was made of: that is likely computed anyway."""
+    if len(items) == 2 and made.parts is None and made not in items:
+        made.parts = items
+    return made
 
 
 def add(*items: Expr) -> Expr:
@@ -70,7 +77,7 @@ def add(*items: Expr) -> Expr:
         return const(total)
     if total == 0 and len(rest) == 1:
         return rest[0]
-    return Expr("add", (total, *sorted(rest, key=_order)))
+    return _made_of(items, Expr("add", (total, *sorted(rest, key=_order))))
 
 
 def quotient(a: Expr, b: Expr) -> Expr | None:
@@ -100,25 +107,48 @@ def ceildiv(a: Expr, b: Expr) -> Expr:
 def floordiv(a: Expr, b: Expr) -> Expr:
     """``a / b`` rounded down."""
     exact = quotient(a, b)
-    return _binary("floordiv", a, b) if exact is None else exact
+    if exact is not None:
+        return exact
+    if factors_of(a)[0] < 0:  # what numpy's users write for ceildiv
+        return mul(const(-1), ceildiv(mul(const(-1), a), b))
+    return _binary("floordiv", a, b)
 
 
 def modulo(a: Expr, b: Expr) -> Expr:
     """``a`` modulo ``b``, not negative."""
-    return ZERO if quotient(a, b) is not None else _binary("mod", a, b)
+    return ZERO if _divides(b, a) else _binary("mod", a, b)
+
+
+def _divides(b: Expr, a: Expr) -> bool:
+    """Whether ``a`` is visibly a multiple of ``b`` in all rows."""
+    for e in (a, b):
+        if e.op == "where":
+            _, one, other = e.args
+            pairs = ((one, b), (other, b)) if e is a else ((a, one), (a, other))
+            return all(_divides(y, x) for x, y in pairs)
+    return quotient(a, b) is not None
 
 
 def minimum(a: Expr, b: Expr) -> Expr:
     """The smaller one, row by row."""
-    top, bound = upper(a), value_of(b)
-    if a == b or (top is not None and bound is not None and top <= bound):
+    if a == b or _at_most(a, b):
         return a
-    return _binary("min", a, b)
+    return b if _at_most(b, a) else _binary("min", a, b)
 
 
 def maximum(a: Expr, b: Expr) -> Expr:
     """The larger one, row by row."""
-    return a if a == b else _binary("max", a, b)
+    if a == b or _at_most(b, a):
+        return a
+    if a.op == "where" and value_of(b) is not None:
+        condition, one, other = a.args
+        return where(condition, maximum(one, b), maximum(other, b))
+    return b if _at_most(a, b) else _binary("max", a, b)
+
+
+def _at_most(a: Expr, b: Expr) -> bool:
+    top, bound = upper(a), lower(b)
+    return top is not None and bound is not None and top <= bound
 
 
 def at_least_one(a: Expr) -> Expr:

@@ -8,6 +8,7 @@ outwards (source: CollectComputeLocation and SampleComputeLocation, src/s_tir/sc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Places:
         """The location ``(n,)`` that TVM takes where ``asked`` is wanted: it, or the next one
         outwards that is there; the root where there is none.
         """
-        columns = Plan(self.extents)(matrix)
+        columns = self._plan(matrix)
         last = max((i for i, r in enumerate(self.reduces) if not r), default=-1)
         out = np.full(len(asked), ROOT, dtype=np.int64)
         if self.inline:
@@ -46,6 +47,10 @@ class Places:
             reducing = reducing | (loop & reduces)
             out[going & loop & (asked >= i)] = i
         return out
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self.extents)
 
 
 def places(ctx: Context, block: Block) -> Places:

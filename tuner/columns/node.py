@@ -16,13 +16,15 @@ class Expr:
     order of making, which sorts factors and terms.
     """
 
-    __slots__ = ("__weakref__", "args", "op", "order")
+    __slots__ = ("__weakref__", "args", "op", "order", "parts", "range")
     _made: ClassVar[WeakValueDictionary[tuple[Any, ...], Expr]] = WeakValueDictionary()
     _orders: ClassVar[Iterator[int]] = count()
 
     op: str
     args: tuple[Any, ...]
     order: int
+    parts: tuple[Expr, ...] | None  # of a product or a sum: two that it was made of, once known
+    range: tuple[int | None, int | None] | None  # what is seen of its values, once asked for
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Expr:
         """The one expression with these parts."""
@@ -31,6 +33,7 @@ class Expr:
         if found is None:
             found = object.__new__(cls)
             found.op, found.args, found.order = op, args, next(cls._orders)
+            found.parts = found.range = None
             cls._made[key] = found
         return found
 
@@ -58,3 +61,8 @@ def factors_of(e: Expr) -> tuple[int, tuple[Expr, ...]]:
     if e.op == "mul":
         return e.args[0], e.args[1:]
     return 1, (e,)
+
+
+def opposite(e: Expr) -> Expr:
+    """The factors of ``e``, a product times -1, without it."""
+    return e.args[1] if len(e.args) == 2 else Expr("mul", (1, *e.args[1:]))

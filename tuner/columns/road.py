@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from tuner import tir
 from tuner.columns.build import template
 from tuner.columns.interpret import interpret
 from tuner.columns.program import Unsupported
+from tuner.columns.symbol import Summary
 from tuner.columns.template import Template
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.nest import Nest
-from tuner.summary import kernel_table
+from tuner.summary import Columns, kernel_columns, kernel_table, table_of
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class ColumnRoad:
 
     template: Template
     backend: str
+    decisions: Sequence[Decision]
 
     def nest(self, matrix: IntMatrix) -> Nest:
         """The nest of the candidates in a decision matrix ``(n, d)``."""
@@ -32,7 +35,16 @@ class ColumnRoad:
 
     def kernels(self, matrix: IntMatrix) -> KernelTable:
         """The kernel table of the candidates in a decision matrix ``(n, d)``."""
-        return kernel_table(self.template.nest(matrix), self.backend)
+        return table_of(self.columns(matrix), self.backend, len(matrix))
+
+    def columns(self, matrix: IntMatrix) -> list[Columns]:
+        """The columns of each kernel of the candidates; of one element where none differ."""
+        return self._summary(matrix)
+
+    @cached_property
+    def _summary(self) -> Summary:
+        columns = kernel_columns(self.template.symbolic(), self.backend)
+        return Summary(columns, self.decisions)
 
 
 def column_road(
@@ -57,7 +69,7 @@ def column_road(
     known = {i: n for i, row in enumerate(rows) if (n := _taken(reference, row)) is not None}
     if 2 * len(known) < len(rows):
         raise Unsupported(f"only {len(known)} of {len(rows)} candidates can be replayed")
-    road = ColumnRoad(template(program, next(iter(known.values()))), backend)
+    road = ColumnRoad(template(program, next(iter(known.values()))), backend, decisions)
     expected = KernelTable.concat([kernel_table(n, backend) for n in known.values()])
     if wrong := differing(road.kernels(rows[list(known)]), expected):
         raise Unsupported(f"differs from the replayed candidates in {', '.join(wrong)}")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from tuner.columns.evaluate import Plan
 from tuner.columns.node import Expr
+from tuner.columns.symbol import integer
 from tuner.decisions import IntMatrix
 from tuner.nest import Access, Buffer, Digit, Nest, Split, Statement
 
@@ -58,6 +59,10 @@ class Template:
     kernels: tuple[tuple[StatementTemplate, ...], ...]
     buffers: tuple[tuple[Buffer, tuple[Expr, ...], Expr], ...]
     unroll: Expr
+
+    def symbolic(self) -> Nest:
+        """The nest with symbols for columns."""
+        return self._with(integer, 1)
 
     def nest(self, matrix: IntMatrix) -> Nest:
         """The nest of the candidates in a decision matrix ``(n, d)``."""

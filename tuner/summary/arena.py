@@ -8,13 +8,15 @@ are smaller still; else the buffer has an entry of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuner.nest import IntColumn
+from tuner.summary.pointwise import pointwise
 
 _MATCH_RANGE = 16
 
@@ -29,15 +31,28 @@ class Lifetime:
 
 def arena_bytes(buffers: Sequence[Lifetime], n: int) -> IntColumn:
     """Bytes of the arena, columns ``(n,)``."""
-    arena = _Arena(n, len(buffers))
-    for moment in sorted({b.life.start for b in buffers}):
-        for i, b in enumerate(buffers):
-            if b.life.stop <= moment:
-                arena.release(i)
-        for i, b in enumerate(buffers):
-            if b.life.start == moment:
-                arena.take(i, b.size)
-    return np.asarray(arena.size.sum(axis=1))
+    lives = tuple(b.life for b in buffers)
+    return _taken(lives)(*(b.size for b in buffers)) if buffers else np.zeros(n, dtype=np.int64)
+
+
+@cache  # one function for the same lives: a call that is recorded twice is one call
+def _taken(lives: tuple[range, ...]) -> Callable[..., IntColumn]:
+    """The arena of buffers with these lives, as a function of their sizes."""
+
+    @pointwise
+    def arena(*sizes: IntColumn) -> IntColumn:
+        sizes = np.broadcast_arrays(*sizes)
+        arena = _Arena(len(sizes[0]), len(lives))
+        for moment in sorted({life.start for life in lives}):
+            for i, life in enumerate(lives):
+                if life.stop <= moment:
+                    arena.release(i)
+            for i, (life, size) in enumerate(zip(lives, sizes, strict=True)):
+                if life.start == moment:
+                    arena.take(i, size)
+        return np.asarray(arena.size.sum(axis=1))
+
+    return arena
 
 
 class _Arena:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -150,8 +151,8 @@ def _loops(kernel: Kernel) -> Columns:
     lanes = [s.lanes for s in kernel.statements if s.lanes is not None]
     depth = [(d.extent > 1).astype(np.int64) for d in serial(kernel.main)]
     return {
-        "vector_lanes": np.maximum.reduce([np.ones(n, dtype=np.int64), *lanes]),
+        "vector_lanes": reduce(np.maximum, lanes, np.ones(n, dtype=np.int64)),
         "unroll": kernel.nest.unroll,
-        "loop_depth": np.asarray(sum(depth, np.zeros(n, dtype=np.int64))),
+        "loop_depth": sum(depth, np.zeros(n, dtype=np.int64)),
         "statements": np.full(n, len(kernel.statements), dtype=np.int64),
     }

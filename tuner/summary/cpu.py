@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import accumulate, filterfalse, groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hwsim.columns import CPU_LEVELS
 from tuner.nest import Access, Digit, IntColumn, Statement
@@ -27,90 +27,126 @@ _TASK_LEVEL = 2  # tiles that a core's own caches should hold: what memory is re
 
 def columns(kernel: Kernel) -> Columns:
     """All columns of one kernel, the same before and after TVM's postprocessors."""
-    levels = digit_levels(kernel.main, kernel.n)
+    tiles = Tiles(kernel)
     tasks = parallel_extent(kernel)
     lanes = vector_lanes(kernel)
     return {
         **common(kernel),
-        **_tiles(kernel, levels),
-        **_levels(kernel, levels),
-        **stream_columns(_movements(kernel, levels, tasks), "memory"),
+        **_tiles(tiles),
+        **_levels(tiles),
+        **stream_columns(_movements(tiles, tasks), "memory"),
         "blocks": tasks,
         "vector_lanes": lanes,
         "vector_stride": _vector_stride(kernel, lanes),
         "body_copies": unrolled(kernel, lanes),
-        "acc_bytes": _accumulators(kernel, levels),
+        "acc_bytes": tiles.extent(0) * element_bytes(kernel.buffer(kernel.main.write)),
     }
 
 
-def digit_levels(statement: Statement, n: int) -> list[IntColumn]:
-    """The tile level ``(n,)`` of each digit of a statement, innermost digit last.
+class Tiles:
+    """The tiles of the main statement: what its loops up to some **level** do.
 
     From the innermost loop outwards a new level begins where loops over the output and loops over
     the reduction take turns; level 0 are output loops (none, where the innermost is a reduction).
+    Neighbouring loops of one sort are a run; which level it has, depends on the runs further in
+    that iterate at all.
     """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._runs = [list(run) for _, run in groupby(kernel.main.digits[::-1], _reduces)]
+        self._levels = list(_levels_of(self._runs, kernel.n))
+        self._walked: dict[int, list[tuple[IntColumn, IntColumn]]] = {}
+
+    def extent(self, level: int, digits: Callable[[Digit], bool] = lambda d: True) -> IntColumn:
+        """Iterations of those of the ``digits`` that lie within the level."""
+        return self._product(level, lambda run: extents(filter(digits, run), self.kernel.n))
+
+    def axis(self, level: int, axis: str) -> IntColumn:
+        """Length of an axis of the product within the level."""
+        return self._product(level, lambda run: self.kernel.extent(run, axis))
+
+    def elements(self, access: Access, level: int) -> IntColumn:
+        """Distinct elements that an access of the statement touches within the level."""
+        return self._last(level, [elements for elements, _ in self._walk(access)])
+
+    def run(self, access: Access, level: int) -> IntColumn:
+        """Contiguous elements of those."""
+        return self._last(level, [run for _, run in self._walk(access)])
+
+    def _walk(self, access: Access) -> list[tuple[IntColumn, IntColumn]]:
+        """Elements and contiguous elements: of no loop, then with one run more each time."""
+        if id(access) not in self._walked:
+            region = Region(access, self.kernel.buffer(access), self.kernel.n)
+            grown = (region.grow(run) for run in ([], *self._runs))
+            self._walked[id(access)] = [(r.elements, r.run) for r in grown]
+        return self._walked[id(access)]
+
+    def _product(self, level: int, of: Callable[[list[Digit]], IntColumn]) -> IntColumn:
+        factors = (of(run) for run in self._runs)
+        return self._last(level, list(accumulate(factors, np.multiply, initial=self._one)))
+
+    def _last(self, level: int, grown: Sequence[IntColumn]) -> IntColumn:
+        """That of the outermost run within the level; what lies beyond it does not iterate."""
+        out = grown[0]
+        for at, one in zip(self._levels, grown[1:], strict=True):
+            out = np.where(at <= level, one, out)
+        return out
+
+    @property
+    def _one(self) -> IntColumn:
+        return np.ones(self.kernel.n, dtype=np.int64)
+
+
+def _reduces(digit: Digit) -> bool:
+    return digit.reduction
+
+
+def _levels_of(runs: Iterable[list[Digit]], n: int) -> Iterator[IntColumn]:
+    """The level ``(n,)`` of each run where it iterates, innermost first."""
     level = np.zeros(n, dtype=np.int64)
     reducing = np.zeros(n, dtype=bool)
-    out = []
-    for digit in reversed(statement.digits):
-        turn = (digit.extent > 1) & (reducing != digit.reduction)
-        level = level + turn
-        reducing = np.where(turn, digit.reduction, reducing)
-        out.append(level)
-    return out[::-1]
+    for run in runs:
+        iterates, reduction = extents(run, n) > 1, run[0].reduction
+        at = level + (reducing != reduction)
+        yield at
+        level = np.where(iterates, at, level)
+        reducing = np.where(iterates, reduction, reducing)
 
 
-def _inside(statement: Statement, levels: list[IntColumn], level: int) -> list[Digit]:
-    """The digits with extent 1 in those rows where they lie beyond a level."""
-    pairs = zip(statement.digits, levels, strict=True)
-    return [replace(d, extent=np.where(at <= level, d.extent, 1)) for d, at in pairs]
-
-
-def _tiles(kernel: Kernel, levels: list[IntColumn]) -> Columns:
+def _tiles(tiles: Tiles) -> Columns:
     """The register tile and the reduction step around it; nothing depends on loops' kinds."""
-    main, n = kernel.main, kernel.n
-    tile, step = _inside(main, levels, 0), _inside(main, levels, 1)
-    reduction = [d for d in main.digits if d.reduction]
-    tile_k = extents([d for d in step if d.reduction], n)
-    length = extents(reduction, n)
-    spatial = extents([d for d in main.digits if not d.reduction], n)
-    tile_m, tile_n = kernel.extent(tile, "m"), kernel.extent(tile, "n")
+    main, n = tiles.kernel.main, tiles.kernel.n
+    tile_n, tile_k = tiles.axis(0, "n"), tiles.extent(1, _reduces)
+    length = extents(filter(_reduces, main.digits), n)
+    spatial = extents(filterfalse(_reduces, main.digits), n)
     one = np.ones(n, dtype=np.int64)
     return {
-        "tile_m": tile_m * kernel.extent(tile, "batch"),
+        "tile_m": tiles.axis(0, "m") * tiles.axis(0, "batch"),
         "tile_n": tile_n,
         "tile_k": tile_k,
         "reduce_length": length,
         "reduce_inner": tile_k,
         "k_steps": length // tile_k,
-        "out_tiles": spatial // extents([d for d in tile if not d.reduction], n),
+        "out_tiles": spatial // tiles.extent(0, lambda d: not d.reduction),
         "spatial_inner": tile_n,
         "loop_depth": one,
         **dict.fromkeys(("grid_m", "grid_n", "grid_batch"), one),
     }
 
 
-def _accumulators(kernel: Kernel, levels: list[IntColumn]) -> NDArray[np.float64]:
-    size = element_bytes(kernel.buffer(kernel.main.write))
-    return np.asarray(extents(_inside(kernel.main, levels, 0), kernel.n) * size)
-
-
-def _levels(kernel: Kernel, levels: list[IntColumn]) -> Columns:
-    main, n = kernel.main, kernel.n
-    everything = extents(main.digits, n)
+def _levels(tiles: Tiles) -> Columns:
+    kernel, main = tiles.kernel, tiles.kernel.main
+    everything = extents(main.digits, kernel.n)
     out: Columns = {}
     for level in range(CPU_LEVELS):
-        inside = _inside(main, levels, level)
-        touched = (_bytes(kernel, a, inside) for a in (*main.reads, main.write))
-        out[f"level{level}_bytes"] = np.asarray(sum(touched), dtype=np.float64)
-        out[f"level{level}_runs"] = everything // extents(inside, n)
+        touched = [
+            tiles.elements(a, level) * element_bytes(kernel.buffer(a))
+            for a in (*main.reads, main.write)
+        ]
+        out[f"level{level}_bytes"] = reduce(np.add, touched)
+        out[f"level{level}_runs"] = everything // tiles.extent(level)
     return out
-
-
-def _bytes(kernel: Kernel, access: Access, digits: Iterable[Digit]) -> NDArray[np.float64]:
-    buffer = kernel.buffer(access)
-    touched = Region(access, buffer, kernel.n).grow(digits).elements
-    return np.asarray(touched * element_bytes(buffer), dtype=np.float64)
 
 
 def _vector_stride(kernel: Kernel, lanes: IntColumn) -> IntColumn:
@@ -125,41 +161,39 @@ def _vector_stride(kernel: Kernel, lanes: IntColumn) -> IntColumn:
     return np.where(lanes > 1, widest, 0)
 
 
-def _movements(kernel: Kernel, levels: list[IntColumn], tasks: IntColumn) -> Iterator[Movement]:
+def _movements(tiles: Tiles, tasks: IntColumn) -> Iterator[Movement]:
     """What comes from memory and goes there, tile by tile of the main statement; other statements
     move their tensors once.
     """
+    kernel = tiles.kernel
     written = {s.write.buffer for s in kernel.statements}
     read = {r.buffer for s in kernel.statements for r in s.reads}
-    main, n = kernel.main, kernel.n
-    inside = _inside(main, levels, _TASK_LEVEL)
-    tiles = extents(main.digits, n) // extents(inside, n)
     for s in kernel.statements:
-        digits, count = (inside, tiles) if s is main else (s.digits, np.ones(n, dtype=np.int64))
         for access in s.reads:
             if access.buffer not in written:
                 stream = f"{kernel.label(access)}_memory_core"
-                yield _movement(kernel, stream, access, digits, count, tasks, s)
+                yield _movement(tiles, stream, access, tasks, s)
         if s.write.buffer not in read:
-            yield _movement(kernel, "c_core_memory", s.write, digits, count, tasks, s)
+            yield _movement(tiles, "c_core_memory", s.write, tasks, s)
 
 
 def _movement(
-    kernel: Kernel,
-    stream: str,
-    access: Access,
-    digits: Iterable[Digit],
-    count: IntColumn,
-    tasks: IntColumn,
-    statement: Statement,
+    tiles: Tiles, stream: str, access: Access, tasks: IntColumn, statement: Statement
 ) -> Movement:
-    inside, buffer, n = list(digits), kernel.buffer(access), kernel.n
-    each = np.maximum(1, count // tasks)
+    kernel = tiles.kernel
+    buffer, n = kernel.buffer(access), kernel.n
+    size = element_bytes(buffer)
+    whole = Region(access, buffer, n).grow(statement.digits)
+    if statement is kernel.main:
+        count = extents(statement.digits, n) // tiles.extent(_TASK_LEVEL)
+        moved, run = tiles.elements(access, _TASK_LEVEL), tiles.run(access, _TASK_LEVEL)
+    else:
+        count, moved, run = np.ones(n, dtype=np.int64), whole.elements, whole.run
     return Movement(
         stream=stream,
         tensor=access.buffer,
-        count=each,
-        block_bytes=_bytes(kernel, access, inside) * count / tasks,
-        unique_bytes=_bytes(kernel, access, statement.digits),
-        shape={"run_bytes": Region(access, buffer, n).grow(inside).run * element_bytes(buffer)},
+        count=np.maximum(1, count // tasks),
+        block_bytes=moved * size * count / tasks,
+        unique_bytes=(whole.elements * size).astype(np.float64),
+        shape={"run_bytes": run * size},
     )

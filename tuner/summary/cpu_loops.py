@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.nest import Access, Digit, IntColumn
-from tuner.summary.geometry import address_step, extents, of_kinds, strides
+from tuner.summary.geometry import address_step, extents, of_kinds, product, strides
 from tuner.summary.roles import Kernel
 
 PARALLEL, VECTORIZE = "parallel", "vectorize"  # notes of a nest, and kinds of its digits
@@ -53,7 +53,7 @@ def vector_lanes(kernel: Kernel) -> IntColumn:
         return extents(of_kinds(main, VECTORIZE), n)
     pairs = zip(main.digits, _vectorised(kernel), strict=True)
     lanes = (np.where(vector, d.extent, 1) for d, vector in pairs)
-    return np.asarray(np.prod([np.ones(n, dtype=np.int64), *lanes], axis=0))
+    return product(lanes, n)
 
 
 def _vectorised(kernel: Kernel) -> list[Rows]:
@@ -99,7 +99,8 @@ class _Contiguous:
         moves, first = step != 0, self._next == 0
         fits = np.where(first, innermost | (step == 1), step == self._next)
         self._next = np.where(moves, step * digit.extent, self._next)
-        return np.asarray(~moves | fits)
+        rows: Rows = ~moves | fits
+        return rows
 
 
 def unrolled(kernel: Kernel, lanes: IntColumn) -> IntColumn:
@@ -110,7 +111,7 @@ def unrolled(kernel: Kernel, lanes: IntColumn) -> IntColumn:
     """
     limit, n = kernel.nest.unroll, kernel.n
     copies, going = np.ones(n, dtype=np.int64), np.ones(n, dtype=bool)
-    rest = lanes.copy()
+    rest = lanes
     for digit in reversed(kernel.main.digits):
         vector = (rest > 1) & (not digit.reduction)
         rest = np.where(vector, rest // digit.extent, rest)

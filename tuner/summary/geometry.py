@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.nest import Access, Buffer, Digit, IntColumn, Split, Statement
+from tuner.summary.pointwise import pointwise
 
 BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "int8": 8, "uint8": 8, "int16": 16,
         "uint16": 16, "int32": 32, "uint32": 32, "float64": 64, "int64": 64, "bool": 8}  # fmt: skip
@@ -21,7 +22,7 @@ BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "int8": 8, "uint8": 8, "in
 
 def product(columns: Iterable[IntColumn], n: int) -> IntColumn:
     """Product of columns; ones ``(n,)`` where there are none."""
-    return np.asarray(reduce(np.multiply, columns, np.ones(n, dtype=np.int64)))
+    return reduce(np.multiply, columns, np.ones(n, dtype=np.int64))
 
 
 def extents(digits: Iterable[Digit], n: int) -> IntColumn:
@@ -46,7 +47,7 @@ def elements(buffer: Buffer, n: int) -> IntColumn:
     if not buffer.shape:
         return np.ones(n, dtype=np.int64)
     pad = 0 if buffer.row_pad is None else buffer.row_pad
-    return np.asarray(product(buffer.shape[:-1], n) * (buffer.shape[-1] + pad))
+    return product(buffer.shape[:-1], n) * (buffer.shape[-1] + pad)
 
 
 def moves(access: Access, digit: str, n: int) -> NDArray[np.bool_]:
@@ -94,7 +95,8 @@ class Dimension:
         self.step: IntColumn = np.zeros(self.n, dtype=np.int64)
         self.iterations: IntColumn = np.ones(self.n, dtype=np.int64)
         splits = self.access.splits[self.dim] if self.access.splits else ()
-        self._splits = [(split, np.zeros(self.n, dtype=np.int64)) for split in splits]
+        self._splits = splits
+        self._inner = [np.zeros(self.n, dtype=np.int64) for _ in splits]
         self._wide = (self.access.extent[self.dim] != 1) | _any_split(splits, self.n)
         self._movers = {*self.access.dims[self.dim], *(d for s in splits for d in s.coefs)}
 
@@ -106,25 +108,20 @@ class Dimension:
         if digit.name in coefs:
             move: IntColumn = np.abs(coefs[digit.name])
             self.span = self.span + move * (digit.extent - 1)
-            self._refine_step(move, digit.extent)
-        for split, inner in self._splits:
+            self.step = common_step(self.step, move, digit.extent)
+        for i, split in enumerate(self._splits):
             if digit.name in split.coefs:
-                inner += np.abs(split.coefs[digit.name]) * (digit.extent - 1)
-        moving = reduce(np.logical_or, _moves(coefs, (s for s, _ in self._splits), digit.name))
+                span = np.abs(split.coefs[digit.name]) * (digit.extent - 1)
+                self._inner[i] = self._inner[i] + span
+        moving = reduce(np.logical_or, _moves(coefs, self._splits, digit.name))
         self.iterations = np.where(moving, self.iterations * digit.extent, self.iterations)
         return True
-
-    def _refine_step(self, move: IntColumn, extent: IntColumn) -> None:
-        """Take in one more move; most rows have reached 1 early, and gcd is dear."""
-        rows = np.flatnonzero((self.step != 1) & (extent > 1))
-        if len(rows):
-            self.step[rows] = np.gcd(self.step[rows], move[rows])
 
     @property
     def hull(self) -> IntColumn:
         """Largest minus smallest index plus one."""
         total = self.access.extent[self.dim] + self.span
-        for split, inner in self._splits:
+        for split, inner in zip(self._splits, self._inner, strict=True):
             steps = -(-inner // split.div)
             bounded = np.where(split.mod > 0, np.minimum(steps, split.mod - 1), steps)
             total = total + np.abs(split.scale) * bounded
@@ -133,7 +130,8 @@ class Dimension:
     @property
     def dense(self) -> NDArray[np.bool_]:
         """Whether neighbouring indices are touched, not every second or third one."""
-        return np.asarray(self._wide | (self.step <= 1))
+        dense: NDArray[np.bool_] = self._wide | (self.step <= 1)
+        return dense
 
     @property
     def touched(self) -> IntColumn:
@@ -141,11 +139,30 @@ class Dimension:
 
         Exact but for sums with gaps, where it is an upper bound.
         """
-        steps = self.hull
-        rows = np.flatnonzero(~self.dense)
-        if len(rows):
-            steps[rows] = (steps[rows] - 1) // self.step[rows] + 1
-        return np.asarray(np.minimum(steps, self.iterations * self.access.extent[self.dim]))
+        hull = self.hull
+        steps = np.where(self.dense, hull, (hull - 1) // np.maximum(self.step, 1) + 1)
+        most: IntColumn = self.iterations * self.access.extent[self.dim]
+        return np.minimum(steps, most)
+
+
+def common_step(step: IntColumn, move: IntColumn, extent: IntColumn) -> IntColumn:
+    """Greatest common divisor of the moves so far and of one more, where its digit moves at all."""
+    counts = (extent > 1) & (move != 0)
+    if np.all(step % np.maximum(move, 1) == 0):
+        return np.where(counts, move, step)
+    if np.all(move % np.maximum(step, 1) == 0):
+        return np.where(counts & (step == 0), move, step)
+    return _gcd(step, move, counts)
+
+
+@pointwise
+def _gcd(step: IntColumn, move: IntColumn, counts: NDArray[np.bool_]) -> IntColumn:
+    """The divisor of step and move where the move counts; most rows have reached 1 early."""
+    rows = np.flatnonzero((step != 1) & counts)
+    step, move, _ = np.broadcast_arrays(step, move, counts)
+    out = step.copy()
+    out[rows] = np.gcd(step[rows], move[rows])
+    return out
 
 
 def hull(access: Access, digits: Iterable[Digit], dim: int, n: int) -> IntColumn:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,7 +73,7 @@ def _stages(kernel: Kernel, buffer: Buffer) -> IntColumn:
 
 def _size(kernel: Kernel, buffer: Buffer) -> NDArray[np.float64]:
     size = elements(buffer, kernel.n) * _stages(kernel, buffer)
-    return np.asarray(size * element_bytes(buffer), dtype=np.float64)
+    return (size * element_bytes(buffer)).astype(np.float64)
 
 
 def shared_bytes(kernel: Kernel) -> NDArray[np.float64]:
@@ -84,7 +86,7 @@ def shared_bytes(kernel: Kernel) -> NDArray[np.float64]:
         Lifetime(_size(kernel, b).astype(np.int64), _life(kernel, b))
         for b in _buffers(kernel, "shared.dyn")
     ]
-    return np.asarray(static + arena_bytes(dynamic, kernel.n), dtype=np.float64)
+    return (static + arena_bytes(dynamic, kernel.n)).astype(np.float64)
 
 
 def _life(kernel: Kernel, buffer: Buffer) -> range:
@@ -110,7 +112,7 @@ def _copies(kernel: Kernel, buffer: Buffer) -> NDArray[np.float64]:
         return np.full(kernel.n, 1 / WARP)
     writers = [s for s in kernel.statements if s.write.buffer == buffer.name]
     virtual = [extents(of_kinds(s, "vthread"), kernel.n) for s in writers]
-    return np.asarray(np.maximum.reduce([np.ones(kernel.n), *virtual]))
+    return reduce(np.maximum, virtual, np.ones(kernel.n))
 
 
 def _operands(kernel: Kernel, accumulators: IntColumn) -> IntColumn:

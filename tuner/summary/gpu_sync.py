@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,7 +42,7 @@ def _elsewhere(before: list[Digit] | None, around: list[Digit]) -> NDArray[np.bo
         return True
     both = {d.name for d in before} & {d.name for d in around}
     apart = [d.extent > 1 for d in (*before, *around) if d.name not in both]
-    return np.logical_or.reduce(apart) if apart else False
+    return reduce(np.logical_or, apart, np.zeros(1, dtype=bool))
 
 
 def _around(statement: Statement) -> list[Digit]:

@@ -47,7 +47,7 @@ def movements(kernel: Kernel, threads: IntColumn, accumulators: IntColumn) -> Mo
             moved, lanes = _cooperative(kernel, s, threads)
             found.extend(moved)
             ramp = np.maximum(ramp, lanes)
-        elif product(s.write.extent, 1).max() > 1:
+        elif np.any(product(s.write.extent, 1) > 1):
             found.extend(_fragments(kernel, s, threads))
         else:
             found.extend(_threads(kernel, s, accumulators))
@@ -113,7 +113,8 @@ def _strided(
     warp_rows = kernel.on_tensor_cores
     fast = np.minimum(threads, WARP) if warp_rows else threads
     simple = (fast * lanes % side.run == 0) | (threads * lanes == side.run) | (side.run >= size)
-    return np.asarray((lanes > 1) & (side.run % lanes == 0) & simple & (side.step1 != 1))
+    out: NDArray[np.bool_] = (lanes > 1) & (side.run % lanes == 0) & simple & (side.step1 != 1)
+    return out
 
 
 def _fragments(kernel: Kernel, s: Statement, threads: IntColumn) -> Iterator[Movement]:
@@ -134,7 +135,7 @@ def _fragments(kernel: Kernel, s: Statement, threads: IntColumn) -> Iterator[Mov
 def _row_step(kernel: Kernel, access: Access) -> IntColumn:
     buffer = kernel.buffer(access)
     pad = 0 if buffer.row_pad is None else buffer.row_pad
-    return np.asarray(buffer.shape[-1] + pad)
+    return buffer.shape[-1] + pad
 
 
 def _threads(kernel: Kernel, s: Statement, accumulators: IntColumn) -> Iterator[Movement]:
@@ -223,6 +224,6 @@ def _movement(
     region = Region(access, buffer, n).grow(d for d in s.digits if d.name in names)
     run_bytes = region.run * size
     region.grow(d for d in s.digits if d.name not in names)
-    unique = np.asarray(region.elements * size, dtype=np.float64)
+    unique = (region.elements * size).astype(np.float64)
     moved = block_elements.astype(np.float64) * size
     return Movement(stream, buffer.name, count, moved, unique, {"run_bytes": run_bytes, **spread})

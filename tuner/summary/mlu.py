@@ -74,11 +74,11 @@ def _matrix_work(kernel: Kernel, columns: Columns) -> tuple[Passes, Columns]:
     product = m * n * element_bytes(kernel.buffer(main.write))
     size = n * k * element_bytes(kernel.buffer(main.reads[1]))
     filters = [w for w in kernel.writers(main.reads[1].buffer) if w.role == "copy"]
-    loads = sum(extents(loops(kernel, w)[0], kernel.n) for w in filters)
+    loads = [extents(loops(kernel, w)[0], kernel.n) * _FILTER_PASSES for w in filters]
     scratch = np.maximum(np.where(steps > 1, product, 0), 2 * size)
     sums = Passes(np.where(steps > 1, columns["mm_count"], 0), product, product)
     return sums, {
-        "rearrange_count": np.asarray(loads * _FILTER_PASSES),
+        "rearrange_count": reduce(np.add, loads, np.zeros(kernel.n, dtype=np.int64)),
         "rearrange_bytes": size,
         "nram_bytes": columns["nram_bytes"] + scratch,
     }

@@ -68,9 +68,9 @@ def transfer(
         stream,
         buffer.name,
         count,
-        np.asarray(count * moved * size / share, dtype=np.float64),
-        np.asarray(region.elements * size, dtype=np.float64),
-        {"run_bytes": length * size, "align_bytes": _alignment(access, s, own, buffer, length)},
+        (count * moved * size / share).astype(np.float64),
+        (region.elements * size).astype(np.float64),
+        {"run_bytes": length * size, "align_bytes": _alignment(access, s, own, buffer, length, n)},
     )
 
 
@@ -81,16 +81,16 @@ def _windowed(access: Access, own: Sequence[Digit], buffer: Buffer, n: int) -> I
 
 
 def _alignment(
-    access: Access, s: Statement, own: Sequence[Digit], buffer: Buffer, length: IntColumn
+    access: Access, s: Statement, own: Sequence[Digit], buffer: Buffer, length: IntColumn, n: int
 ) -> IntColumn:
     """Power of two, in bytes, that divides the start of every contiguous run.
 
     The lowest bit that any step has set, so that the steps need no greatest common divisor.
     """
-    steps = np.zeros(len(length), dtype=np.int64)
-    stride = strides(buffer, len(length))
+    steps = np.zeros(n, dtype=np.int64)
+    stride = strides(buffer, n)
     for digit in s.digits:
-        step = address_step(access, digit, stride, len(length))
+        step = address_step(access, digit, stride, n)
         inside = (digit in own) & (step < length)
         steps |= np.where((digit.extent > 1) & ~inside, step, 0)
     steps = (steps * element_bytes(buffer)).astype(np.int64)

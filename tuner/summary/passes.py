@@ -42,7 +42,7 @@ def passes_in(kernel: Kernel, scope: str) -> Iterator[Passes]:
             width = max(element_bytes(kernel.buffer(a)) for a in (*s.reads, s.write))
             size, length = extents(own, kernel.n), _instruction(kernel, s, own)
             count = extents(shared, kernel.n) * ops
-            yield Passes(count, np.asarray(size * width), np.asarray(length * width))
+            yield Passes(count, size * width, length * width)
 
 
 def _instruction(kernel: Kernel, s: Statement, own: Sequence[Digit]) -> IntColumn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,8 @@ def stream_columns(movements: Iterable[Movement], offchip: str) -> dict[str, NDA
 
 
 def _merged(group: list[Movement]) -> dict[str, NDArray[np.generic]]:
-    count = np.asarray(sum(m.count for m in group))
-    total = np.asarray(sum(m.block_bytes for m in group))
+    count = reduce(np.add, (m.count for m in group))
+    total = reduce(np.add, (m.block_bytes for m in group))
     best, shape = group[0].block_bytes, dict(group[0].shape)
     for m in group[1:]:
         larger = m.block_bytes > best
@@ -65,5 +66,5 @@ def _merged(group: list[Movement]) -> dict[str, NDArray[np.generic]]:
     for m in group:
         before = distinct.get(m.tensor, m.unique_bytes)
         distinct[m.tensor] = np.maximum(before, m.unique_bytes)
-    unique = np.asarray(sum(distinct.values()))
+    unique = reduce(np.add, distinct.values())
     return {"count": count, "bytes": total / np.maximum(count, 1), "unique_bytes": unique, **shape}
