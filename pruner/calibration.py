@@ -75,7 +75,7 @@ def _loss(at: Floats, z: Floats, target: Floats) -> float:
 
 
 def _sigmoid(x: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(x, -40, 40))))
+    return np.asarray(1 / (1 + np.exp(-np.minimum(np.maximum(x, -40), 40))))
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,15 @@ class Reading:
     code:
         ``(n,)`` position of the first of them that objects, -1 where none does.
     features:
-        ``(n, 38)``, or ``None`` where it does not know them.
+        ``(n, 38)``, of candidates to which none of them objects; ``None`` where it does not know
+        them.
     trees:
         ``(n,)`` sum of the gate's trees, ``nan`` where a rule objects, or ``None``.
     findings:
         What each of those rules found, computed when it is asked for.
     """
 
-    rules: frozenset[int]
+    rules: tuple[int, ...]
     code: NDArray[np.int64]
     features: NDArray[np.float32] | None
     trees: NDArray[np.float64] | None
@@ -42,6 +43,6 @@ class Reading:
 class Engine(Protocol):
     """Reads tables for one chip."""
 
-    def read(self, rules: Sequence[Rule], gate: Gate | None, table: KernelTable) -> Reading:
-        """A reading of every candidate; ``gate`` is ready, or ``None``."""
+    def read(self, rules: Sequence[Rule], gate: Gate | None, table: KernelTable) -> Reading | None:
+        """A reading of every candidate, or ``None``; ``gate`` is ready, or ``None``."""
         ...

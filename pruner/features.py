@@ -79,6 +79,7 @@ FEATURES: tuple[Feature, ...] = (
 )
 
 FEATURE_NAMES = tuple(feature.name for feature in FEATURES)
+_LEAST_US = FEATURE_NAMES.index("least_us")
 
 
 def features(table: KernelTable, chip: Chip) -> NDArray[np.float32]:
@@ -158,5 +159,5 @@ def log_least_us(x: NDArray[np.float32]) -> NDArray[np.float64]:
 
     What learns latencies learns the distance to it: the trees need not learn what physics says.
     """
-    least = x[:, FEATURE_NAMES.index("least_us")].astype(np.float64)
+    least = x[:, _LEAST_US].astype(np.float64)
     return np.asarray(np.log(np.maximum(least, 1e-3)))

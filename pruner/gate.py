@@ -83,6 +83,21 @@ class Opinion:
     cut_us: float
     prune: NDArray[np.bool_]
 
+    def among(self, asked: NDArray[np.int64], n: int) -> Opinion:
+        """The same on candidates ``asked`` of ``n``: ``nan`` for the others, which it keeps."""
+        if len(asked) == n:
+            return self
+        unasked = not_asked(n)
+        probability, predicted = unasked.probability, unasked.predicted_us
+        probability[asked], predicted[asked] = self.probability, self.predicted_us
+        unasked.prune[asked] = self.prune
+        return Opinion(probability, predicted, self.cut_us, unasked.prune)
+
+
+def not_asked(n: int) -> Opinion:
+    """No word on any of ``n`` candidates."""
+    return Opinion(np.full(n, np.nan), np.full(n, np.nan), float("inf"), np.zeros(n, bool))
+
 
 class Gate:
     """Learns online from one task's measurements; deterministic for the same sequence of them."""
@@ -94,6 +109,7 @@ class Gate:
         self._forest = replace(self.options.forest, seed=seed)
         self._x: list[Rows] = []
         self._latency: list[Floats] = []
+        self._best_us = float("inf")
         self._booster: lgb.Booster | None = None
         self._cold, self._base = Base(), Base()
         self._warm = prior.trained(seed) if prior else None
@@ -123,7 +139,7 @@ class Gate:
     @property
     def best_us(self) -> float:
         """Best latency seen; ``inf`` before the first success."""
-        return min((float(y.min()) for y in self._latency if len(y)), default=float("inf"))
+        return self._best_us
 
     @property
     def ready(self) -> bool:
@@ -200,6 +216,7 @@ class Gate:
                 self._forget_prior()
         self._x.append(np.asarray(x, np.float32))
         self._latency.append(latency)
+        self._best_us = min(self._best_us, *latency.tolist(), np.inf)
         self._learn()
 
     def _forget_prior(self) -> None:

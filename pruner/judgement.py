@@ -75,10 +75,10 @@ class Judgement:
         ``(n,)`` to be measured although pruned, to check the pruner.
     find:
         Gives ``outcomes``, what every rule found, which few ask for.
-    penalty_us:
-        ``(n,)`` latency for a search strategy to assume: ``inf`` beyond a hard limit, the slowest
-        measured for what soft rules and the gate prune (``inf`` while there is none), ``nan`` for
-        what is kept.
+    hard:
+        ``(n,)`` whether it is a hard limit that objects.
+    slowest_us:
+        The slowest latency measured, ``inf`` while there is none.
     listed:
         ``(n,)`` kept although pruned, because it is proven correct.
     note:
@@ -98,7 +98,8 @@ class Judgement:
     rule_set: str
     find: Callable[[], tuple[Outcome, ...]]
     disabled: Mapping[str, str]
-    penalty_us: FloatColumn
+    hard: BoolColumn
+    slowest_us: float
     note: str | None = None
 
     def __len__(self) -> int:
@@ -108,6 +109,13 @@ class Judgement:
     def probability(self) -> FloatColumn:
         """``(n,)`` the gate's probability that a candidate is worthless; ``nan``: not asked."""
         return self.opinion.probability
+
+    @cached_property
+    def penalty_us(self) -> FloatColumn:
+        """``(n,)`` latency for a search strategy to assume: ``inf`` beyond a hard limit, the
+        slowest measured for what soft rules and the gate prune, ``nan`` for what is kept.
+        """
+        return np.where(self.keep, np.nan, np.where(self.hard, np.inf, self.slowest_us))
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:

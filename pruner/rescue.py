@@ -19,16 +19,13 @@ def spare(
     hard: BoolColumn,
     probability: FloatColumn,
     gate: str,
-    failed: bool,
 ) -> str | None:
-    """Set ``keep`` ``(n,)`` for one candidate where it is needed, and say why; None: it is not.
+    """Set ``keep`` ``(n,)`` for one more candidate and say why; None: there is none.
 
-    The safest one where nothing is left; where all that was measured so far has ``failed``, the
+    The safest one where nothing is left; else, where all that was measured so far has failed, the
     safest of those that no ``hard`` limit prunes, since what the soft rules leave may all be wrong.
     """
     left = bool(keep.any())
-    if left and not failed:
-        return None
     order = _safest(found.outcomes, probability) if len(keep) > 1 else np.zeros(1, dtype=np.int64)
     if not left:
         keep[order[0]] = True

@@ -1,10 +1,16 @@
-"""LightGBM's trees as plain lists, for engines that evaluate them without LightGBM."""
+"""LightGBM's trees as plain lists, for engines that evaluate them without LightGBM.
+
+:class:`Walk` does, for one candidate: all nodes at once, where LightGBM's way there takes longer
+than its trees.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -65,3 +71,53 @@ def _tree(text: str) -> Tree:
 
 def _numbers(fields: dict[str, str], name: str) -> tuple[float, ...]:
     return tuple(map(float, fields.get(name, "").split()))
+
+
+class Walk:
+    """Evaluates the trees for one candidate.
+
+    The leaves of a tree are bits, numbered from left to right.  A node whose test fails rules out
+    the leaves of its left subtree; the lowest bit that is left is where the candidate ends
+    (Lucchese et al., "QuickScorer", SIGIR 2015).
+    """
+
+    def __init__(self, trees: Trees) -> None:
+        nodes: list[tuple[int, float, int]] = []  # feature, threshold, leaves that a failure leaves
+        starts, first_leaf, values = [], [], list[float]()
+        for tree in trees.trees:
+            starts.append(len(nodes))
+            first_leaf.append(len(values) - 1)  # frexp counts bits from 1
+            nodes += _nodes(tree, values) if tree.feature else [(0, np.inf, int(_EVERY))]
+            values += [] if tree.feature else tree.value
+        feature, threshold, keep = zip(*nodes, strict=True)
+        self._feature, self._threshold = np.array(feature), np.array(threshold)
+        self._keep, self._starts = np.array(keep, np.uint32), np.array(starts)
+        self._first_leaf, self._value = np.array(first_leaf), np.array(values)
+
+    def __call__(self, x: NDArray[np.float32]) -> float:
+        """The sum, in the trees' order, for features ``(38,)``."""
+        passed = x[self._feature] <= self._threshold
+        alive = np.bitwise_and.reduceat(np.where(passed, _EVERY, self._keep), self._starts)
+        _, bit = np.frexp((alive & -alive).astype(np.float64))
+        return float(np.add.accumulate(self._value[self._first_leaf + bit])[-1])
+
+
+_EVERY = np.uint32(2**32 - 1)
+
+
+def _nodes(tree: Tree, values: list[float]) -> list[tuple[int, float, int]]:
+    """The nodes of a tree; ``values`` gets its leaves from left to right."""
+    base, under = len(values), [0] * len(tree.feature)  # leaves of each node's left subtree
+
+    def number(child: int) -> int:
+        if child < 0:
+            values.append(tree.value[~child])
+            return 1 << (len(values) - 1 - base)
+        under[child] = number(tree.left[child])
+        return under[child] | number(tree.right[child])
+
+    number(0)
+    return [
+        (f, t, int(_EVERY) & ~left)
+        for f, t, left in zip(tree.feature, tree.threshold, under, strict=True)
+    ]

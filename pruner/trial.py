@@ -14,10 +14,11 @@ from hwsim.table import KernelTable
 from pruner.containment import Disabled
 from pruner.engine import Engine
 from pruner.features import features
-from pruner.gate import Gate, Opinion
+from pruner.gate import Gate, Opinion, not_asked
 from pruner.judgement import GATE, KEPT, Judgement
 from pruner.meta.prior import GraphPrior
 from pruner.objections import Objections, objections
+from pruner.recording.stage import RecordedStage, Scalar
 from pruner.rescue import spare
 from pruner.rule import Rule
 from pruner.spec import print_rule
@@ -44,7 +45,8 @@ class TrialStage:
     whitelist:
         Hashes of candidates that are proven correct: whatever objects to them, they are kept.
     engine:
-        Answers for rules and features in numpy's stead; the same answers, sooner.
+        Answers for rules and features in numpy's stead; the same answers, sooner.  Without one,
+        a single candidate's rules run over Python's own numbers.
 
     ``specs`` are the printed rules; those that follow the best latency change as a run goes on.
     """
@@ -65,7 +67,7 @@ class TrialStage:
         if not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon {epsilon}: expected a share between 0 and 1")
         self.chip, self.gate, self.graph_prior, self.rule_set = chip, gate, graph_prior, rule_set
-        self._engine = engine
+        self._engine, self._single = engine, RecordedStage(chip, Scalar)
         self._use(tuple(r for r in rules if chip.backend in r.backends))
         self.disabled: Disabled = {}
         self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
@@ -95,14 +97,12 @@ class TrialStage:
         found = self._objections(table)
         code = found.code()
         opinion = self._ask_gate(found, code, scores)
-        listed = self._listed(hashes) & (code != KEPT)
-        hard = self._hard[code]
-        probe = self._probes(hashes, code, hard) & ~listed
-        keep, note = (code == KEPT) | probe | listed, None
-        if rescue and n:
-            note = spare(
-                found, code, keep, hard, opinion.probability, self._gate_name, self._failed
-            )
+        kept, hard = code == KEPT, self._hard[code]
+        listed = self._listed(hashes) & ~kept
+        probe = self._probes(hashes, ~(kept | hard)) & ~listed
+        keep, note, gate = kept | probe | listed, None, self._gate_name
+        if rescue and n and (self._failed or not np.count_nonzero(keep)):
+            note = spare(found, code, keep, hard, opinion.probability, gate)
         self._promise(hashes, keep, opinion.probability, scores)
         return Judgement(
             keep=keep,
@@ -112,13 +112,14 @@ class TrialStage:
             listed=listed,
             hashes=tuple(hashes),
             rules=self.specs,
-            gate=self._gate_name,
+            gate=gate,
             threshold=self._threshold,
             chip=self.chip,
             rule_set=self.rule_set,
             find=lambda: found.outcomes,
             disabled=dict(self.disabled),
-            penalty_us=np.where(keep, np.nan, np.where(hard, np.inf, self.penalty_us)),
+            hard=hard,
+            slowest_us=self.penalty_us,
             note=note,
         )
 
@@ -130,7 +131,9 @@ class TrialStage:
         self._best_us = min(self._best_us, float(latency.min()))
         self._failed = bool(np.isinf(self._best_us))
         self._slowest_us = max(self._slowest_us, *latency[np.isfinite(latency)].tolist(), -np.inf)
-        self._use(tuple(_follow(rule, self._best_us) for rule in self.rules))
+        rules = tuple(_follow(rule, self._best_us) for rule in self.rules)
+        if rules != self.rules:
+            self._use(rules)
         if self.gate is not None:
             promised = np.array([self._promises.get(h, np.nan) for h in hashes])
             self.gate.observe(features(table, self.chip), latency, promised)
@@ -170,24 +173,21 @@ class TrialStage:
 
     def _objections(self, table: KernelTable) -> Objections:
         gate = self.gate if self.gate is not None and self.gate.ready else None
-        return objections(
-            self.rules, self.specs, table, self.chip, self.disabled, self._engine, gate
-        )
+        engine = self._engine
+        if engine is None and table.n == 1 and not self.disabled:  # what broke stays disabled
+            engine = self._single
+        return objections(self.rules, self.specs, table, self.chip, self.disabled, engine, gate)
 
     def _ask_gate(
         self, found: Objections, code: NDArray[np.int64], scores: NDArray[np.float64] | None
     ) -> Opinion:
         """The opinion of gate or prior on those that the rules kept; ``code`` is updated for it."""
-        n = len(code)
-        probability, predicted = np.full(n, np.nan), np.full(n, np.nan)  # nan: not asked
-        prune, cut_us = np.zeros(n, bool), float("inf")
-        alive = np.flatnonzero(code == KEPT)
+        alive = (code == KEPT).nonzero()[0]
         said = self._said(found, alive, scores) if len(alive) else None
-        if said is not None:
-            probability[alive], predicted[alive] = said.probability, said.predicted_us
-            prune[alive], cut_us = said.prune, said.cut_us
-            code[alive[said.prune]] = GATE
-        return Opinion(probability, predicted, cut_us, prune)
+        if said is None:
+            return not_asked(len(code))
+        code[alive[said.prune]] = GATE
+        return said.among(alive, len(code))
 
     def _said(
         self, found: Objections, alive: NDArray[np.int64], scores: NDArray[np.float64] | None
@@ -211,7 +211,7 @@ class TrialStage:
         else:
             said, memory = probability, self._promises
         if said is not None:
-            for i in np.flatnonzero(keep & ~np.isnan(said)).tolist():
+            for i in (keep & (said == said)).nonzero()[0].tolist():  # nan: not asked
                 memory[hashes[i]] = float(said[i])
 
     def _listed(self, hashes: Sequence[str]) -> BoolColumn:
@@ -220,11 +220,10 @@ class TrialStage:
             return np.zeros(len(hashes), bool)
         return np.array([h in self._whitelist for h in hashes], bool)
 
-    def _probes(
-        self, hashes: Sequence[str], code: NDArray[np.int64], hard: BoolColumn
-    ) -> BoolColumn:
-        probe: BoolColumn = np.zeros(len(code), bool)
-        pruned = np.flatnonzero((code != KEPT) & ~hard)
+    def _probes(self, hashes: Sequence[str], eligible: BoolColumn) -> BoolColumn:
+        """``(n,)``: which of those that may be probed are."""
+        probe: BoolColumn = np.zeros(len(eligible), bool)
+        pruned = eligible.nonzero()[0]
         if len(pruned) and self._epsilon:
             drawn = self._draw([hashes[i] for i in pruned.tolist()])
             probe[pruned] = drawn < self._epsilon

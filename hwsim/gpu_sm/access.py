@@ -141,6 +141,12 @@ def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
     ]
 
 
+def pattern(*key: float) -> list[float]:
+    """Sectors, lines and both wavefronts of one pattern, told by ``capped`` numbers."""
+    found = _KNOWN.get(key)
+    return _known([key])[:, 0].tolist() if found is None else found
+
+
 def _numbered(columns: tuple[Floats, ...]) -> tuple[Ints, list[Key]]:
     """Row -> pattern number, and the patterns."""
     few = len(columns[0]) <= _FEW

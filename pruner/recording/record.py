@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from pruner.containment import NoAnswer, patience
@@ -41,6 +43,11 @@ class Recorded:
     rules: tuple[int, ...]
     words: tuple[Finding, ...]
     left_out: dict[str, str]
+
+    @cached_property
+    def at(self) -> NDArray[np.int64]:
+        """Index of a check -> position of its rule; -1 (none objects) -> -1."""
+        return np.array((*self.rules, -1), np.int64)
 
 
 class Recorder:

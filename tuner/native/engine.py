@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hwsim.table import KernelTable
 from pruner.recording import Programme, Recorded
+from pruner.recording.stage import Answers
 from pruner.rule import Finding
 from pruner.trees import Trees
 from tuner.native.library import library
@@ -39,28 +40,17 @@ class Pruner(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
 
-@dataclass(frozen=True)
-class Answers:
-    """``code`` ``(candidates,)``: index of the first check that objects, -1, or -2 (the gate);
-    ``features`` ``(candidates, 38)``, no columns where they were not recorded; ``trees``
-    ``(candidates,)`` their sum, ``nan`` where a rule objects or there is no forest.
-    """
-
-    code: NDArray[np.int64]
-    features: NDArray[np.float32]
-    trees: NDArray[np.float64]
-
-
 class NativeEngine:
     """Evaluates recorded rules, features and trees; ``NativeError`` where there is no library."""
 
     def __init__(
         self, recorded: Recorded, forest: Trees | None = None, gate: GateNumbers | None = None
     ) -> None:
-        self.recorded, self.pruner = recorded, Pruner(recorded.programme, forest, gate)
+        self.recorded, self.forest = recorded, forest
         self._names = tuple(column.name for column in recorded.programme.columns)
         self._wide = len(recorded.programme.features)
-        self._judge: Any = library()("LoadPruner")(self.pruner.to_json())
+        pruner = Pruner(recorded.programme, forest, gate)
+        self._judge: Any = library()("LoadPruner")(pruner.to_json())
 
     def run(self, table: KernelTable) -> Answers:
         """Answers for a table of the layout that was recorded."""

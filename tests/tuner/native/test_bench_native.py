@@ -13,9 +13,10 @@ import pytest
 
 from hwsim.chips import load_chip
 from pruner.gate import Gate
+from pruner.recording.stage import RecordedStage
 from pruner.rulesets import rule_set
 from pruner.trial import TrialStage
-from tuner.native.stage import NativeStage
+from tuner.native.engine import NativeEngine
 from tuner.problem import Problem
 from tuner.search import Pool
 from tuner.truth import truth
@@ -47,7 +48,7 @@ def test_bench_judging(benchmark, library, chip, n):
     rules, of = rule_set("default"), load_chip(chip)
     stages = [
         TrialStage(rules.trial, Gate(rules.gate), of, engine=engine)
-        for engine in (NativeStage(of), None)
+        for engine in (RecordedStage(of, NativeEngine), None)
     ]
     for stage in stages:
         stage.observe(*learned)

@@ -10,11 +10,12 @@ import pytest
 from hwsim.chips import load_chip
 from hwsim.table import KernelTable
 from pruner.gate import Gate
+from pruner.recording.stage import RecordedStage
 from pruner.rule import Finding
 from pruner.rulesets import rule_set
 from pruner.trial import TrialStage
 from pruner.verdict import to_json
-from tuner.native.stage import NativeStage
+from tuner.native.engine import NativeEngine
 from tuner.problem import Problem
 from tuner.search import Pool
 from tuner.truth import truth
@@ -40,7 +41,7 @@ def test_the_same_judgements_and_explanations(library, chip, spec, rules):
     of, chosen = load_chip(chip), rule_set(rules)
     plain, native = (
         TrialStage(chosen.trial, Gate(chosen.gate), of, epsilon=0.1, engine=engine)
-        for engine in (None, NativeStage(of))
+        for engine in (None, RecordedStage(of, NativeEngine))
     )
     for table, hashes, latency_us in pools(chip, spec):
         a, b = (stage.judge(table, hashes) for stage in (plain, native))
@@ -60,13 +61,13 @@ def test_a_batch_of_which_nothing_is_left(library):
     table, hashes, _ = next(pools("ascend-910b1", "gemm:128x96x256:float16"))
     a, b = (
         TrialStage(rules.trial, None, of, epsilon=0.0, engine=engine).judge(table, hashes)
-        for engine in (None, NativeStage(of))
+        for engine in (None, RecordedStage(of, NativeEngine))
     )
     bad = np.flatnonzero(~a.keep)
     worst, names = table.take_candidates(bad), [hashes[i] for i in bad]
     a, b = (
         TrialStage(rules.trial, None, of, epsilon=0.0, engine=engine).judge(worst, names)
-        for engine in (None, NativeStage(of))
+        for engine in (None, RecordedStage(of, NativeEngine))
     )
     assert a.note
     assert (a.note, a.keep.tolist()) == (b.note, b.keep.tolist())
@@ -125,9 +126,9 @@ class Vandal(Sniffer):
 def test_odd_rules_get_numpys_answer(library, rule):
     of = load_chip("a100-sxm-40gb")
     table = KernelTable.of("gpu_sm", blocks=[1, 2, 3, 4])
-    engine = NativeStage(of)
+    engine = RecordedStage(of, NativeEngine)
     plain, native = (TrialStage([rule], None, of, epsilon=0.0, engine=e) for e in (None, engine))
     a, b = (stage.judge(table, list("abcd"), rescue=False) for stage in (plain, native))
     assert a.code.tolist() == b.code.tolist()
     assert plain.disabled == native.disabled
-    assert engine.read((rule,), None, table).rules == frozenset()
+    assert engine.read((rule,), None, table).rules == ()
