@@ -35,6 +35,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field=
     repeats: int
     batch: int
     store: str = ""  # snapshot of what earlier runs left, see traces.store
+    network: str = ""  # whose task the run is; its tasks share one budget
 
 
 class TaskPrune(msgspec.Struct, frozen=True, kw_only=True, tag="task_prune", tag_field="record"):

@@ -78,6 +78,21 @@ class Store:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
 
+    def claim(self) -> None:
+        """Make it ready to be written, before there is anything to write.
+
+        Raises
+        ------
+        LogError
+            The folder cannot be written.
+        """
+        for path in (self._top, self._list):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                open(path, "ab").close()
+            except OSError as error:
+                raise _unwritable(path, error) from None
+
     def snapshot(self) -> str:
         """``MEASURED.PROVEN@HASH`` of what it holds now."""
         return _snapshot(_read(self._top, Measured), _read(self._list, Proven))
@@ -173,4 +188,8 @@ def _append(path: Path, entries: Sequence[Entry]) -> None:
             os.truncate(path, whole)
             file.write(b"".join(msgspec.json.encode(e) + b"\n" for e in entries))
     except OSError as error:
-        raise LogError(f"{path}: cannot be written ({error.strerror})") from None
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> LogError:
+    return LogError(f"{path}: cannot be written ({error.strerror})")

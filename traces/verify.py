@@ -36,6 +36,11 @@ class LogVerifier(LogWriter):
         return self._line >= len(self._old)
 
     @property
+    def before_end(self) -> bool:
+        """Whether all but the last line, a finished run's, was compared."""
+        return self.complete and self._line == len(self._old) - 1
+
+    @property
     def lines(self) -> int:
         """How many lines the log has."""
         return len(self._old)

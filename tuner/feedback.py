@@ -17,7 +17,6 @@ from pruner.safety.proof import VERSION
 from traces import Header, LogError, Trial, read
 from traces.store import Measured, Store
 from tuner.problem import Problem
-from tuner.search import Pool
 from tuner.sketch import Sketch
 
 
@@ -85,9 +84,8 @@ def remember(store: Store, problem: Problem, log: Path) -> int:
 
 
 def _measured(problem: Problem, header: Header, trial: Trial) -> Measured | None:
-    rows = [np.empty((0, s.width), dtype=np.int64) for s in problem.sketches]
-    rows[trial.sketch] = np.array([trial.decisions], dtype=np.int64)
-    table, readable = problem.read(Pool(tuple(rows)))
+    rows = np.array([trial.decisions], dtype=np.int64)
+    table, readable = problem.read(problem.pool(trial.sketch, rows))
     if not readable.all() or trial.measurement is None:
         return None
     latency = trial.measurement.mean_us

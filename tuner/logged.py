@@ -35,9 +35,7 @@ class LoggedRun:
 
     def pool(self, trial: Trial) -> Pool:
         """One of its candidates alone."""
-        rows = [np.empty((0, s.width), dtype=np.int64) for s in self.problem.sketches]
-        rows[trial.sketch] = np.array([trial.decisions], dtype=np.int64)
-        return Pool(tuple(rows))
+        return self.problem.pool(trial.sketch, np.array([trial.decisions], dtype=np.int64))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from tuner.offers import Offer, Round
 from tuner.problem import PREDICTED, Problem
 from tuner.search import Pool, Strategy
 
+BUDGET = "budget"  # why a run ends that measured as many candidates as it may
 POOL = 8  # candidates proposed for each one that a round measures
 PROPOSALS = 4  # proposals that a round makes at most to fill its batch
 CLOSED_ROUNDS = 2  # rounds in which the gate lets nothing pass but probes, before a run ends
@@ -104,7 +105,7 @@ class Loop:
 
     def _over(self) -> bool:
         if not self._ended and self.tally.measured >= self.budget.trials:
-            self.end("budget")
+            self.end(BUDGET)
         if not self._ended and self.stopped():
             self.journal.log.flush()
             return True

@@ -116,6 +116,12 @@ class Problem:
             f"workload {self.workload.name!r} on {self.chip.name}: cannot be simulated: {reason}"
         )
 
+    def pool(self, sketch: int, rows: IntMatrix) -> Pool:
+        """Candidates ``(n, width)`` of one sketch."""
+        parts = [np.empty((0, s.width), dtype=np.int64) for s in self.sketches]
+        parts[sketch] = rows
+        return Pool(tuple(parts))
+
     def kernels(self, pool: Pool) -> KernelTable:
         """The kernel table of a pool's candidates, in the pool's order; nothing is replayed where
         the sketches have the columns road.  Raises as :meth:`Sketch.kernels` does.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from traces import End, Header, LogError, Record, TaskPrune, Trial, read
 from traces.verify import LogMismatch, LogVerifier
 from tuner.logged import ChangedError, LoggedRun, logged_run
+from tuner.loop import BUDGET, Loop
 from tuner.measure import SimBackend
 from tuner.runs import RunSpec, checked_rules, header, search
 
@@ -116,25 +117,41 @@ def verify(log: Path, chip_file: str | None = None) -> Verified:
             " measurements cannot be made again"
         )
     return Verified(
-        held.lines, replayed.offered, replayed.measured, _difference(log, held, chip_file)
+        held.lines, replayed.offered, replayed.measured, _difference(log, held, replayed, chip_file)
     )
 
 
-def _difference(log: Path, held: LogVerifier, chip_file: str | None) -> str | None:
+def _difference(
+    log: Path, held: LogVerifier, replayed: Replayed, chip_file: str | None
+) -> str | None:
     try:
-        _again(logged_run(log, chip_file), held)
+        _again(logged_run(log, chip_file), held, replayed)
     except (LogMismatch, ChangedError) as error:
         return str(error)
     return None
 
 
-def _again(run: LoggedRun, held: LogVerifier) -> None:
+def _again(run: LoggedRun, held: LogVerifier, replayed: Replayed) -> None:
     spec = spec_of(run)
     rules = checked_rules(spec)
     held.write(header(run.problem, spec, rules))
-    tally = search(run.problem, spec, rules, held, stopped=lambda: held.exhausted).run()
-    if tally.reason:
+    again = search(run.problem, spec, rules, held, stopped=lambda: held.exhausted)
+    if spec.network and isinstance(again, Loop):
+        _as_in_network(again, held, replayed)
+    if again.run().reason:
         held.finish()
+
+
+def _as_in_network(loop: Loop, held: LogVerifier, replayed: Replayed) -> None:
+    """The rounds of a network's task: how many it got depended on the other tasks, and so did the
+    size of the last one where that spent the budget.
+    """
+    if replayed.ended == BUDGET:
+        loop.budget = replace(loop.budget, trials=replayed.measured)
+    loop.stopped = lambda: held.exhausted or held.before_end
+    loop.run()
+    if held.before_end and replayed.ended:
+        loop.end(replayed.ended)
 
 
 def spec_of(run: LoggedRun) -> RunSpec:

@@ -25,6 +25,7 @@ from pruner.trial import TrialStage
 from traces import Header, LogWriter, TaskPrune, TaskSummary
 from tuner.arms import ARMS, Arm, check_installed
 from tuner.bench.plan import file_name
+from tuner.defaults import defaults_in
 from tuner.describe import describe
 from tuner.feedback import NONE, Whitelisted, stored
 from tuner.hardware import SIM
@@ -39,6 +40,7 @@ from tuner.search import (
     SCREENED,
     SCREENED_BY_REPLAY,
     STRATEGIES,
+    Beginning,
     SketchSpace,
     Strategy,
 )
@@ -64,6 +66,7 @@ class RunSpec:
     store: str = ""  # snapshot of the store in the folder; empty: none
     store_folder: str = ""
     meta: str = ""  # file of the prior's model; "": the one that ships
+    network: str = ""  # whose task it is: it begins with the default schedules
 
 
 @dataclass
@@ -106,6 +109,7 @@ def header(problem: Problem, spec: RunSpec, rules: Rules) -> Header:
         repeats=spec.repeats,
         batch=spec.batch,
         store=spec.store,
+        network=spec.network,
     )
 
 
@@ -148,6 +152,21 @@ def strategy(problem: Problem, name: str, kept: Sequence[Reduced] | None, seed: 
     """A new strategy over what the task stage kept; None: over everything."""
     screened = SCREENED if problem.cheap else SCREENED_BY_REPLAY
     return STRATEGIES[name](search_spaces(problem, kept), seed, screened)
+
+
+def _strategy(
+    problem: Problem, spec: RunSpec, kept: Sequence[Reduced] | None, journal: Journal
+) -> Strategy:
+    """That of a run.  A network's task begins with its default schedules, so that what it is
+    compared with is among what was measured.
+    """
+    chosen = strategy(problem, spec.strategy, kept, spec.seed)
+    if not spec.network:
+        return chosen
+    first, pruned = defaults_in(problem, search_spaces(problem, kept))
+    for sketch in pruned:
+        journal.note(f"sketch {sketch}: the task stage pruned the default schedule")
+    return Beginning(chosen, first)
 
 
 def execute(
@@ -205,7 +224,7 @@ def search(
         return TvmSearch(problem, backend, journal, budget, spec.seed, stopped)
     return Loop(
         problem=problem,
-        strategy=strategy(problem, spec.strategy, kept, spec.seed),
+        strategy=_strategy(problem, spec, kept, journal),
         stage=_trial_stage(problem, arm, rules, spec, listed, prior),
         backend=backend,
         journal=journal,

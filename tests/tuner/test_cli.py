@@ -255,6 +255,16 @@ def test_an_output_folder_that_cannot_be_written(cli: Cli, tmp_path: Path) -> No
     assert files(tmp_path) == {"file": b"mine"}
 
 
+def test_a_store_that_cannot_be_written_is_found_before_anything_runs(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "store").symlink_to(tmp_path / "gone" / "store")
+    for i, command in enumerate((BENCH, (*TUNE, "--chip", "mlu370-s4"))):
+        found = cli(*command, "--store", tmp_path / "store", "--out", tmp_path / f"out{i}")
+        refused(found, "store/top100.jsonl", "cannot be written")
+        assert not (tmp_path / f"out{i}").exists()
+
+
 def test_an_output_folder_with_files_of_others(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     for flags in ((), ("--resume",)):

@@ -5,12 +5,15 @@ from itertools import count
 import pytest
 
 from hwsim.chips import load_chip
-from traces import End, Measurement, read
+from traces import End, Measurement, Trial, read
+from tuner.defaults import default_schedules
+from tuner.loop import BUDGET
 from tuner.networks import Network
 from tuner.networks.attainable import argument_bytes, attainable_us
 from tuner.networks.results import total, write_network
 from tuner.networks.scheduler import schedule
-from tuner.networks.tuning import NetworkPlan, prepare, tune_network
+from tuner.networks.tuning import SPENT, NetworkPlan, prepare, tune_network
+from tuner.replay import verify
 from tuner.spaces import SpaceError
 from tuner.workloads import resolve
 
@@ -21,7 +24,7 @@ PLAN = NetworkPlan(
     workloads=("add:64x64", "softmax:64x64"),
     arms=("two-stage",),
     seeds=1,
-    trials=40,
+    trials=42,
     batch=8,
     network="tiny",
 )
@@ -84,6 +87,7 @@ def tuned(tmp_path_factory):
 
 def test_one_budget_one_log_a_task_all_closed(tuned):
     out, _, runs, _ = tuned
+    assert PLAN.trials % PLAN.batch  # the last round is a smaller one
     assert sum(run.loop.tally.measured for run in runs) == PLAN.trials
     assert all(run.loop.tally.measured for run in runs)
     for run in runs:
@@ -100,6 +104,25 @@ def test_interrupted_and_resumed_logs_are_those_of_an_uninterrupted_run(tuned, t
     assert part != logs(out)
     tune_network(tasks, PLAN, tmp_path, resume=True)
     assert logs(tmp_path) == logs(out)
+
+
+def test_the_default_schedules_are_measured_first(tuned):
+    _, tasks, runs, content = tuned
+    for task, run, row in zip(tasks, runs, content["tasks"], strict=True):
+        defaults = [(d.sketch, d.row.tolist()) for d in default_schedules(task.problem)]
+        trials = [r for r in read(run.log) if isinstance(r, Trial)]
+        assert [(t.sketch, t.decisions) for t in trials[: len(defaults)]] == defaults
+        assert row["default_us"] == pytest.approx(
+            min(t.measurement.mean_us for t in trials[: len(defaults)]), rel=1e-5
+        )
+        assert row["tuned_us"] <= row["default_us"]
+
+
+def test_a_tasks_run_comes_out_again_from_its_log(tuned):
+    _, _, runs, _ = tuned
+    ends = [[*read(run.log)][-1].reason for run in runs]
+    assert sorted(ends) == [BUDGET, SPENT]
+    assert [verify(run.log).difference for run in runs] == [None, None]
 
 
 def test_sums_are_weighted_and_within_the_roofline(tuned):
@@ -128,3 +151,12 @@ def test_attainable_time_by_hand():
     long = resolve("add:65536x4096:float16")
     assert argument_bytes(long) == 3 * 65536 * 4096 * 2
     assert attainable_us(long, chip) == pytest.approx(argument_bytes(long) / chip.dram_gbps / 1e3)
+
+
+def test_arguments_wait_in_a_cache_but_in_no_scratchpad():
+    gpu, mlu = load_chip("a100-sxm-40gb"), load_chip("mlu370-x8")
+    small = resolve("add:256x256:float16")
+    moved = argument_bytes(small)
+    assert moved < mlu.sram_bytes < gpu.l2_kib * 1024
+    assert attainable_us(small, gpu) == pytest.approx(moved / (gpu.l2_bytes_clk * gpu.clock_mhz))
+    assert attainable_us(small, mlu) == pytest.approx(moved / (mlu.ddr_gbps * 1e3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tuner.factors import factorisations
-from tuner.search import STRATEGIES, Choice, Pool, SketchSpace
+from tuner.search import STRATEGIES, Beginning, Choice, Pool, SketchSpace
 
 
 def space(extent: int = 64, parts: int = 3, lanes: int = 4) -> SketchSpace:
@@ -50,6 +50,23 @@ def test_mutation_respects_pruned_options() -> None:
     s = SketchSpace((Choice("i", 0, options[options[:, 2] >= 8], tile=True),))
     rng = np.random.default_rng(2)
     assert (s.mutate(s.sample(200, rng), rng)[:, 2] >= 8).all()
+
+
+def test_a_search_begins_with_what_it_is_given_and_never_proposes_it_again() -> None:
+    small = (space(4, 2, 2),)
+    first = Pool((small[0].enumerate()[[1, 3]],))
+    strategy = Beginning(STRATEGIES["random"](small, seed=0), first)
+    pool, order = strategy.propose(1, None)
+    assert pool.identities() == first.identities()
+    assert order.tolist() == [0, 1]
+    strategy.release(pool.take(np.array([False, True])))
+    again, _ = strategy.propose(1, None)
+    assert again.identities() == first.identities()[1:]
+    rest = [strategy.propose(2, None) for _ in range(small[0].size)]
+    assert all(sorted(order) == list(range(len(pool))) for pool, order in rest)
+    offered = [key for pool, _ in rest for key in pool.identities()]
+    everything = Pool((small[0].enumerate(),)).identities()
+    assert sorted(offered + first.identities()) == sorted(everything)
 
 
 @pytest.mark.parametrize("name", sorted(STRATEGIES))

@@ -56,14 +56,18 @@ def check_folder(out: Path, plan: Plan, resume: bool) -> None:
 
 
 def claim_folder(out: Path, plan: Plan, resume: bool) -> None:
-    """Make ``out`` ready for a plan.
+    """Make ``out`` and the plan's store ready for what the plan is going to leave there.
 
     Raises
     ------
-    FolderError
-        As :func:`check_folder`, or it cannot be written.
+    FolderError, LogError
+        As :func:`check_folder`; or ``out``, or the store, cannot be written.
     """
     check_folder(out, plan, resume)
+    if plan.store:
+        from traces.store import Store
+
+        Store(plan.store).claim()
     path = out / PLAN
     if path.exists():
         return

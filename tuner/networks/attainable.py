@@ -21,7 +21,7 @@ def attainable_us(workload: Workload, chip: Chip) -> float:
     machine = machine_of(chip)
     moved = argument_bytes(workload)
     rate = machine.offchip_bytes_per_us
-    if moved <= machine.cache_bytes:
+    if machine.caches and moved <= machine.cache_bytes:
         rate = max(rate, machine.cache_bytes_per_us)
     return max(workload.flops / 2 / _peak(machine, workload.dtype), moved / rate)
 

@@ -11,11 +11,12 @@ import msgspec
 
 from traces import Trial, read
 from tuner.bench.plan import file_name
+from tuner.defaults import fastest_default
 from tuner.deliver import deliver
 from tuner.networks.attainable import attainable_us
-from tuner.networks.baseline import default_schedule
 from tuner.networks.network import Network, Untuned
 from tuner.networks.tuning import NetworkPlan, TaskRun
+from tuner.problem import Problem
 
 FILE = "network.json"
 _SUMS = ("default_us", "tuned_us", "attainable_us")
@@ -58,7 +59,9 @@ def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _row(out: Path, plan: NetworkPlan, run: TaskRun) -> dict[str, Any]:
     problem, tally = run.prepared.problem, run.loop.tally
-    workload, default = problem.workload, default_schedule(problem, plan.repeats, plan.seed)
+    workload, worked = problem.workload, _worked(run)
+    known = {t.candidate: t.measurement for t in worked if t.measurement is not None}
+    default = fastest_default(problem, known, plan.repeats, plan.seed)
     found = {
         "default_us": _short(default.latency_us) if default else None,
         "tuned_us": _short(tally.best_us),
@@ -76,7 +79,7 @@ def _row(out: Path, plan: NetworkPlan, run: TaskRun) -> dict[str, Any]:
         "ended": tally.reason,
         "virtual_s": _short(tally.virtual_s),
         "log": str(run.log.relative_to(out)),
-        "schedule": _deliver(out, run),
+        "schedule": _deliver(out, problem, worked),
     }
 
 
@@ -91,13 +94,16 @@ def _ratios(
     }
 
 
-def _deliver(out: Path, run: TaskRun) -> str | None:
-    """The file of the best schedule below ``out``; None where no candidate worked."""
+def _worked(run: TaskRun) -> list[Trial]:
+    """The trials that were measured successfully."""
     trials = [r for r in read(run.log) if isinstance(r, Trial)]
-    worked = [t for t in trials if t.measurement is not None and t.measurement.failure is None]
+    return [t for t in trials if t.measurement is not None and t.measurement.failure is None]
+
+
+def _deliver(out: Path, problem: Problem, worked: list[Trial]) -> str | None:
+    """The file of the best schedule below ``out``; None where no candidate worked."""
     if not worked:
         return None
-    problem = run.prepared.problem
     folder = out / "tasks" / file_name(problem.workload.name)
     folder.mkdir(parents=True, exist_ok=True)
     deliver(problem, worked, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hwsim.chip import Chip
 from traces import LogWriter, Measurement
 from tuner.bench.plan import Plan
 from tuner.bench.specs import spec_of
-from tuner.loop import Loop
+from tuner.loop import BUDGET, Loop
 from tuner.networks.network import Network, NetworkError, Task, Untuned
 from tuner.networks.scheduler import schedule
 from tuner.problem import Problem
@@ -47,8 +47,12 @@ class TaskRun:
     loop: Loop
     log: Path
 
-    def turn(self) -> list[Measurement]:
-        """Rounds until something is measured; empty once the search is over."""
+    def turn(self, left: int) -> list[Measurement]:
+        """Rounds until something is measured, at most ``left`` candidates; empty once the search
+        is over.
+        """
+        budget = self.loop.budget
+        self.loop.budget = replace(budget, trials=self.loop.tally.measured + left)
         more = True
         while more:
             more = self.loop.step()
@@ -98,10 +102,11 @@ def tune_network(
         As :func:`tuner.runs.execute`; or the arm is TVM's own search, which takes no turns.
     """
     spec = spec_of(plan, plan.strategies[0], plan.arms[0], plan.seed)
+    spec = replace(spec, network=plan.network)
     with _opened(tasks, spec, out, resume, stopped) as runs:
 
         def turn(run: TaskRun) -> list[Measurement]:
-            measured = run.turn()
+            measured = run.turn(plan.trials - sum(r.loop.tally.measured for r in runs))
             progress(runs)
             return measured
 
@@ -114,7 +119,8 @@ def tune_network(
         )
         if not stopped():
             for run in runs:
-                run.loop.end(SPENT)
+                spent = run.loop.tally.measured == run.loop.budget.trials
+                run.loop.end(BUDGET if spent else SPENT)
         return runs
 
 

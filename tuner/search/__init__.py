@@ -1,5 +1,6 @@
 """Search strategies: one interface, one file each."""
 
+from tuner.search.beginning import Beginning
 from tuner.search.combined import Combined
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.exhaustive import Exhaustive
@@ -26,6 +27,7 @@ __all__ = [
     "SCREENED",
     "SCREENED_BY_REPLAY",
     "STRATEGIES",
+    "Beginning",
     "Choice",
     "Combined",
     "Evolutionary",
