@@ -20,7 +20,6 @@ from hwsim.columns import SIMULATED
 from pruner.task import Decision as TaskDecision
 from traces import Measurement
 from tuner.decisions import IntColumn
-from tuner.describe import describe
 from tuner.measure import Job, Recalled, SimBackend
 from tuner.problem import Problem
 from tuner.search import Pool, SketchSpace
@@ -87,7 +86,7 @@ def fastest_default(
 
 
 def _of_sketch(problem: Problem, sketch: Sketch) -> Default | None:
-    decisions = describe(sketch).decisions
+    decisions = problem.tasks[sketch.index].decisions
     for side in (SIDE >> shift for shift in range(SIDE.bit_length())):
         row = _row(sketch, decisions, side)
         if problem.chip.backend not in SIMULATED or _runs(problem, sketch, row):

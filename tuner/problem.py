@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.rules.tvm_verifier import TvmVerifier
+from pruner.task import Task
 from tuner import spaces, tir
 from tuner.decisions import IntColumn, IntMatrix
+from tuner.describe import describe
 from tuner.search import Pool
 from tuner.sketch import DecisionError, Sketch
 from tuner.workloads import Workload
@@ -89,6 +91,11 @@ class Problem:
     def size(self) -> int:
         """Number of candidates of the design space."""
         return sum(sketch.size for sketch in self.sketches)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """The sketches as the task stage sees them, in order."""
+        return tuple(map(describe, self.sketches))
 
     @cached_property
     def program_hash(self) -> str:

@@ -26,7 +26,6 @@ from traces import Header, LogWriter, TaskPrune, TaskSummary
 from tuner.arms import ARMS, Arm, check_installed
 from tuner.bench.plan import file_name
 from tuner.defaults import defaults_in
-from tuner.describe import describe
 from tuner.feedback import NONE, Whitelisted, stored
 from tuner.hardware import SIM
 from tuner.hardware.kept import Keeper, beside
@@ -129,7 +128,8 @@ def _left_by(
     rules: Sequence[TaskRule], problem: Problem, name: str, listed: Whitelisted
 ) -> list[TaskResult]:
     stage = TaskStage(rules, problem.chip, name)
-    return [stage.run(describe(s), listed.values(s)) for s in problem.sketches]
+    described = zip(problem.tasks, problem.sketches, strict=True)
+    return [stage.run(task, listed.values(sketch)) for task, sketch in described]
 
 
 class Reduced(Protocol):

@@ -12,7 +12,7 @@ from tuner.networks import Network
 from tuner.networks.attainable import argument_bytes, attainable_us
 from tuner.networks.results import total, write_network
 from tuner.networks.scheduler import schedule
-from tuner.networks.tuning import SPENT, NetworkPlan, prepare, tune_network
+from tuner.networks.tuning import SPENT, NetworkPlan, prepare, round_size, tune_network
 from tuner.replay import verify
 from tuner.spaces import SpaceError
 from tuner.workloads import resolve
@@ -106,6 +106,11 @@ def test_interrupted_and_resumed_logs_are_those_of_an_uninterrupted_run(tuned, t
     assert logs(tmp_path) == logs(out)
 
 
+def test_every_task_can_have_several_rounds():
+    assert round_size(1000, 27) == 9
+    assert round_size(20, 27) == 1
+
+
 def test_the_default_schedules_are_measured_first(tuned):
     _, tasks, runs, content = tuned
     for task, run, row in zip(tasks, runs, content["tasks"], strict=True):
@@ -131,16 +136,17 @@ def test_sums_are_weighted_and_within_the_roofline(tuned):
     assert [r["weight"] for r in rows] == [2, 1]
     assert whole["default_us"] == pytest.approx(2 * rows[0]["default_us"] + rows[1]["default_us"])
     assert whole["speedup"] == pytest.approx(whole["default_us"] / whole["tuned_us"], rel=1e-5)
-    assert all(0 < r["attainable_share"] < 1 for r in [*rows, whole])
+    assert all(0 < r["attainable_share"] + r["launch_share"] < 1 for r in [*rows, whole])
     assert all((out / r["schedule"]).is_file() and (out / r["log"]).is_file() for r in rows)
 
 
 def test_tasks_without_a_latency_are_counted_and_left_out_of_the_sums():
-    row = {"weight": 2, "default_us": 8.0, "tuned_us": 4.0, "attainable_us": 1.0}
+    row = {"weight": 2, "default_us": 8.0, "tuned_us": 4.0, "attainable_us": 1.0, "launch_us": 2.0}
     row |= {"measured": 3, "pruned": 0, "failed": 0, "virtual_s": 1.0}
     found = total([row, row | {"tuned_us": None}])
     assert (found["tasks"], found["left_out"], found["measured"]) == (1, 1, 6)
-    assert (found["default_us"], found["speedup"], found["attainable_share"]) == (16.0, 2.0, 0.25)
+    assert (found["default_us"], found["speedup"]) == (16.0, 2.0)
+    assert (found["attainable_share"], found["launch_share"]) == (0.25, 0.5)
 
 
 def test_attainable_time_by_hand():

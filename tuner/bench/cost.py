@@ -14,7 +14,6 @@ from pruner.rulesets import Rules
 from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
 from tuner.bench.reference import Reference
-from tuner.describe import describe
 from tuner.native.stage import native_stage
 from tuner.problem import Problem
 
@@ -28,9 +27,8 @@ def pruning_cost(problem: Problem, rules: Rules, reference: Reference) -> dict[s
 
     The kernel tables are made beforehand; what is timed is rules, features, gate and probes.
     """
-    tasks = [describe(sketch) for sketch in problem.sketches]
     stage = TaskStage(rules.task, problem.chip, rules.name)
-    task_s = statistics.mean(_seconds(partial(stage.run, task)) for task in tasks)
+    task_s = statistics.mean(_seconds(partial(stage.run, task)) for task in problem.tasks)
     part = next(iter(reference.parts()))
     table, latency_us = part.table, reference.latency_us[part.rows[part.readable]]
     chip = problem.chip

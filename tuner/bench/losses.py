@@ -17,7 +17,6 @@ from pruner.spec import print_rule
 from pruner.task import TaskRule
 from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
-from tuner.describe import describe
 from tuner.oracle import Oracle, catalogue, load
 
 _CHUNK = 4096
@@ -32,7 +31,7 @@ def regret(oracle: Oracle, task: Sequence[TaskRule], trial: Sequence[Rule]) -> f
     """
     problem = oracle.problem
     before = TaskStage(task, problem.chip)
-    allowed = oracle.allowed([before.run(describe(s)).allowed for s in problem.sketches])
+    allowed = oracle.allowed([before.run(task).allowed for task in problem.tasks])
     stage = TrialStage(trial, None, problem.chip)
     best = problem.kernels(oracle.pool_of(np.array([oracle.best])))
     stage.observe(best, ["best"], [oracle.optimum_us])

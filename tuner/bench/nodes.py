@@ -16,7 +16,6 @@ import numpy as np
 from pruner.rulesets import rule_set
 from pruner.task import Task
 from pruner.task_stage import TaskStage
-from tuner.describe import describe
 from tuner.oracle import Oracle, catalogue, load
 
 NEAR = 0.01
@@ -49,8 +48,7 @@ class Nodes:
 def nodes_of(name: str, oracle: Oracle, rules: str = "default") -> Nodes:
     """Run the task stage of a rule set over an oracle's sketches."""
     stage = TaskStage(rule_set(rules).task, oracle.problem.chip)
-    tasks = [describe(sketch) for sketch in oracle.problem.sketches]
-    masks = [stage.run(task).allowed for task in tasks]
+    masks = [stage.run(task).allowed for task in oracle.problem.tasks]
     pairs = [
         (valid, mask[d])
         for validity, mask in zip(oracle.node_validity(), masks, strict=True)
@@ -64,7 +62,7 @@ def nodes_of(name: str, oracle: Oracle, rules: str = "default") -> Nodes:
         cut=int((~valid & ~kept).sum()),
         wrongly=int((valid & ~kept).sum()),
         lost=int((oracle.near(NEAR) & ~oracle.allowed(masks)).sum()),
-        task_ms=float(np.median([_cpu_ms(stage, task) for task in tasks])),
+        task_ms=float(np.median([_cpu_ms(stage, task) for task in oracle.problem.tasks])),
     )
 
 

@@ -18,11 +18,9 @@ import numpy as np
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.rulesets import Rules
-from pruner.task import Task
 from pruner.task_result import TaskResult
 from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
-from tuner.describe import describe
 from tuner.oracle import Oracle
 
 NEAR = 0.02  # a run that ends this close to the optimum has lost nothing
@@ -80,12 +78,11 @@ class NearOptimum:
         self._near = near
         self.latency_us = oracle.latency_us[near]
         self.table: KernelTable = self.problem.kernels(oracle.pool_of(near))
-        self.tasks: list[Task] = [describe(sketch) for sketch in self.problem.sketches]
 
     def judged_by(self, chip: Chip) -> Kept:
         """What the rules leave when they believe in ``chip``."""
         stage = TaskStage(self.rules.task, chip, self.rules.name)
-        results = [stage.run(task) for task in self.tasks]
+        results = [stage.run(task) for task in self.problem.tasks]
         alive = self._oracle.allowed([r.allowed for r in results])[self._near]
         trial = TrialStage(self.rules.trial, None, chip)
         best = self.table.take_candidates([int(np.argmin(self.latency_us))])

@@ -22,6 +22,7 @@ _COLUMNS = (
     ("speed-up", "speedup", "{:.2f}x"),
     ("attainable us", "attainable_us", "{:.4g}"),
     ("share", "attainable_share", "{:.1%}"),
+    ("launch", "launch_share", "{:.1%}"),
     ("measured", "measured", "{}"),
     ("pruned", "pruned", "{}"),
 )
@@ -38,10 +39,12 @@ def run_network(given: str, common: Plan, out: Path, resume: bool, fmt: Format) 
     from tuner.cli.bench import check_plan
     from tuner.interrupt import Interrupt
     from tuner.networks.results import write_network
-    from tuner.networks.tuning import NetworkPlan, prepare, tune_network
+    from tuner.networks.tuning import NetworkPlan, prepare, round_size, tune_network
 
     names = tuple(task.workload.spec for task in network.tasks)
-    plan = NetworkPlan(**{**asdict(common), "workloads": names}, network=network.name)
+    batch = min(common.batch, round_size(common.trials, len(names)))
+    own = {**asdict(common), "workloads": names, "batch": batch}
+    plan = NetworkPlan(**own, network=network.name)
     check_plan(plan)
     check_folder(out, plan, resume)
     with _Line(len(names), plan.trials) as line:

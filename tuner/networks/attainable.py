@@ -26,6 +26,12 @@ def attainable_us(workload: Workload, chip: Chip) -> float:
     return max(workload.flops / 2 / _peak(machine, workload.dtype), moved / rate)
 
 
+def launch_us(chip: Chip) -> float:
+    """What every kernel waits for before it works, whatever the schedule."""
+    machine = machine_of(chip)
+    return machine.launch_us + machine.core_start_us
+
+
 def argument_bytes(workload: Workload) -> float:
     """Bytes of the program's inputs and outputs."""
     buffers = [p for p in workload.prim_func().params if hasattr(p, "shape")]

@@ -13,13 +13,13 @@ from traces import Trial, read
 from tuner.bench.plan import file_name
 from tuner.defaults import fastest_default
 from tuner.deliver import deliver
-from tuner.networks.attainable import attainable_us
+from tuner.networks.attainable import attainable_us, launch_us
 from tuner.networks.network import Network, Untuned
 from tuner.networks.tuning import NetworkPlan, TaskRun
 from tuner.problem import Problem
 
 FILE = "network.json"
-_SUMS = ("default_us", "tuned_us", "attainable_us")
+_SUMS = ("default_us", "tuned_us", "attainable_us", "launch_us")
 
 
 def write_network(
@@ -43,7 +43,7 @@ def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Weighted sums over the tasks that have both a default and a tuned latency.
 
     ``speedup`` is the sum of the default over that of the tuned latencies, ``attainable_share`` the
-    sum of the bounds over that of the tuned latencies.
+    sum of the bounds over that of the tuned latencies, ``launch_share`` that of the launches.
     """
     whole = [r for r in rows if None not in (r["default_us"], r["tuned_us"])]
     sums = {key: sum(r["weight"] * r[key] for r in whole) for key in _SUMS}
@@ -66,6 +66,7 @@ def _row(out: Path, plan: NetworkPlan, run: TaskRun) -> dict[str, Any]:
         "default_us": _short(default.latency_us) if default else None,
         "tuned_us": _short(tally.best_us),
         "attainable_us": _short(attainable_us(workload, problem.chip)),
+        "launch_us": _short(launch_us(problem.chip)),
     }
     return {
         "workload": workload.name,
@@ -84,13 +85,17 @@ def _row(out: Path, plan: NetworkPlan, run: TaskRun) -> dict[str, Any]:
 
 
 def _ratios(
-    default_us: float | None, tuned_us: float | None, attainable_us: float | None
+    default_us: float | None,
+    tuned_us: float | None,
+    attainable_us: float | None,
+    launch_us: float | None,
 ) -> dict[str, float | None]:
-    if not default_us or not tuned_us or not attainable_us:
-        return {"speedup": None, "attainable_share": None}
+    if not default_us or not tuned_us or not attainable_us or not launch_us:
+        return {"speedup": None, "attainable_share": None, "launch_share": None}
     return {
         "speedup": _short(default_us / tuned_us),
         "attainable_share": _short(attainable_us / tuned_us),
+        "launch_share": _short(launch_us / tuned_us),
     }
 
 

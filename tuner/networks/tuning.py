@@ -23,6 +23,7 @@ from tuner.spaces import SpaceError
 from tuner.tvm_arm import TvmSearch
 
 SPENT = "budget of the network"
+ROUNDS = 4  # of an even share of the budget; a task learns only from one round to the next
 
 
 class NetworkPlan(Plan, frozen=True, kw_only=True):
@@ -59,6 +60,11 @@ class TaskRun:
             if self.loop.measured:
                 break
         return self.loop.measured
+
+
+def round_size(trials: int, tasks: int) -> int:
+    """Most measurements of a round, so that every task can have ``ROUNDS`` of them."""
+    return max(1, trials // (ROUNDS * tasks))
 
 
 def prepare(

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.rulesets import Rules
-from pruner.task import Task
 from pruner.trial import TrialStage
 from tuner.bench.metrics import NEAR
 from tuner.bench.sampled import node_validity, sample, survive_task
-from tuner.describe import describe
 from tuner.oracle.measured import Oracle
 from tuner.problem import Problem
 from tuner.runs import task_stage
@@ -105,11 +103,6 @@ class Case:
             base[part] &= judged.code < 0
             verifier[part] = ~self.problem.rejects(table)
         return base, verifier
-
-    @cached_property
-    def tasks(self) -> list[Task]:
-        """Every sketch as the task stage sees it."""
-        return [describe(sketch) for sketch in self.problem.sketches]
 
     @cached_property
     def validity(self) -> list[dict[str, BoolColumn]]:

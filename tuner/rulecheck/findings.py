@@ -173,7 +173,7 @@ class _OfTask(_Held):
 
     def _ask(self) -> BoolColumn:
         spec, chip = self.rule.spec, self.case.chip
-        self.said = said = [self.host.reduce(spec, task, chip) for task in self.case.tasks]
+        self.said = said = [self.host.reduce(spec, task, chip) for task in self.case.problem.tasks]
         self.seconds = [s.seconds for s in said]
         self.remarks = tuple(dict.fromkeys(text for s in said for text in s.remarks))
         return survive_task(self.case.problem, self.case.pool, said)
@@ -186,7 +186,7 @@ class _OfTask(_Held):
 
     def _why(self, index: int) -> Verdict:
         sketch, row = self.case.pool.locate(index)
-        task = self.case.tasks[sketch]
+        task = self.case.problem.tasks[sketch]
         for d in self.case.problem.sketches[sketch].decisions:
             allowed = self.said[sketch].allowed.get(d.name)
             if allowed is None:
@@ -198,7 +198,7 @@ class _OfTask(_Held):
         raise AssertionError("a candidate that no value of it was removed for")
 
     def _value(self, sketch: int, decision: str, place: int, value: str) -> Verdict:
-        task = self.case.tasks[sketch]
+        task = self.case.problem.tasks[sketch]
         said = self.host.value_verdict(self.rule.spec, task, self.case.chip, decision, place)
         where = f"{sketch}:{decision}={value}"
         return msgspec.structs.replace(said, reason=f"{where} {said.reason}")
