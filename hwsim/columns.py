@@ -232,7 +232,7 @@ _GPU = (
     _c("code_macs", "MACs", "MACs of a thread in straight-line code that runs once (0: loops)"),
     _c("code_loads", "accesses", "operand loads of a thread in that code"),
     _c("stage_loops", "iterations", "rolled loops around a thread's staged loads"),
-    _c("noncoherent", "bool", "1: global loads take the read-only, non-coherent path"),
+    _c("address_ops", "instructions", "for the address of a load to registers, beyond one"),
     _c("live_inputs", "registers", "inputs that a thread of that code reads early and needs late"),
     *_streams(GPU_STREAMS, ("global",)),
     *(column for name, doc in GPU_STREAMS.items() for column in _gpu_access(name, doc)),

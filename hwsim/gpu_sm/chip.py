@@ -40,7 +40,6 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     auto_unroll: Positive  # MACs that the compiler unrolls by itself
     index_ops: NonNegative  # instructions for the addresses of one staged load
     stage_loop_ops: NonNegative  # instructions of one iteration of a rolled loop over them
-    noncoherent_ops: NonNegative  # further ones for a load straight to registers, if non-coherent
     loop_ops: NonNegative  # instructions of one rolled loop iteration
     barrier_clk: NonNegative
     handover_clk: NonNegative  # a block adds its part to a split-K result and lets the next one in

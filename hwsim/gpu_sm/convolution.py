@@ -10,14 +10,26 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hwsim.gpu_sm.chip import MAX_REGISTERS_THREAD
+from hwsim.gpu_sm.occupancy import ADDRESSING_REGISTERS
 from hwsim.table import KernelTable
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 _F32 = 4
 _BANKS = 32
 # Accumulators and inputs that the compiler holds where inputs are used again by a later output; 60
 # registers with addresses: registers of the 2080 Ti convolutions (Kernel Tuning Toolkit), fitted.
 _AHEAD_REGISTERS = 36
+# What follows is of read-only loads straight to registers, counted in what NVRTC 11.8 and 12.2 make
+# of this kernel for compute capability 8.0, filters of 9 to 17 a side.  An ordinary load adds a
+# constant to an address that all have in common, a read-only one has its own computed.
+_ADDRESS_OPS, _CHECKED_ADDRESS_OPS = 3, 5  # integer instructions a load, beyond one
+_ROW_REGISTERS = 3  # a value and its 64-bit address, for each input of a filter row
+_REUSE_REGISTERS = 2.1  # for each output and column of the filter, where rows are used again
+_HOARD_INPUTS = 200  # live inputs that take all registers: 133 are used at 120, 255 at 225
+_UNROLLED_MACS = 2048  # in bounds checks: 2,028 are unrolled, of 2,700 a loop is left ...
+_ROLLED_REGISTERS = 190  # ... which uses 187 to 194
 
 
 def convolution_2d(
@@ -37,7 +49,7 @@ def convolution_2d(
 
     ``staged``: the input patch goes through shared memory, else every load goes to L1.  ``padded``:
     shared rows are padded against bank conflicts, where the source pads at all; ``read_only``:
-    global loads take the non-coherent path.
+    global loads take the read-only, non-coherent path.
     """
     bx, by, tx, ty, use_shared, pad_wanted, cached = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(v, np.int64)) for v in (
@@ -59,6 +71,10 @@ def convolution_2d(
     span = (ty - 1) * by  # rows between the first and the last use of an input
     reused = (ty > 1) & (by < filter_size)
     live = np.where(reused, np.minimum(span, filter_size) * wide, 0)
+    addressed = (use_shared == 0) & (cached > 0)
+    operands = _operands(tx * ty, reused, filter_size)
+    ahead = _read_ahead(wide, tx * ty, live, checked, filter_size) - tx * ty
+    hoarding = (use_shared > 0) | ~(addressed | checked)
     return KernelTable.of(
         "gpu_sm",
         flops=np.full(len(bx), 2.0 * taps * height * width),
@@ -68,10 +84,11 @@ def convolution_2d(
         tile_m=by * ty, tile_n=bx * tx, reduce_length=taps, reduce_inner=taps,
         loop_depth=2, unroll=taps * tx * ty, code_macs=taps * tx * ty,
         shared_bytes=1.0 * use_shared * _F32 * patch_y * (patch_x + pad),
-        acc_regs=tx * ty, operand_regs=_operands(tx * ty, reused, filter_size),
-        code_loads=loads, live_inputs=use_shared * live, noncoherent=cached,
-        barriers=use_shared, serial_loads=checked,
-        stage_loops=use_shared * stage_rows,
+        acc_regs=tx * ty,
+        operand_regs=np.where(addressed, np.maximum(operands, ahead), operands),
+        address_ops=addressed * np.where(checked, _CHECKED_ADDRESS_OPS, _ADDRESS_OPS),
+        code_loads=loads, live_inputs=hoarding * live,
+        barriers=use_shared, serial_loads=checked, stage_loops=use_shared * stage_rows,
         launch_bounds=0, shared_static=1,
         x_global_shared_count=use_shared * stage_loads,
         x_global_shared_bytes=_F32 * patch_x * patch_y / stage_loads,
@@ -97,10 +114,25 @@ def convolution_2d(
     )  # fmt: skip
 
 
-def _operands(outputs: Ints, reused: NDArray[np.bool_], filter_size: int) -> Ints:
+def _operands(outputs: Ints, reused: Bools, filter_size: int) -> Ints:
     """Registers for inputs: a filter row of them; where rows are used again, ahead up to 60."""
     ahead = np.where(reused, _AHEAD_REGISTERS - outputs, 0)
     return np.where(outputs > 1, np.maximum(ahead, filter_size), 3)
+
+
+def _read_ahead(
+    wide: Ints, outputs: Ints, live: Ints, checked: Bools, filter_size: int
+) -> NDArray[np.float64]:
+    """Registers beyond addressing of a thread that loads its inputs read-only as they are needed.
+
+    It has those of a filter row under way, and keeps what later outputs use; in bounds checks one
+    is loaded after the other, unless the code is so long that a loop is left.
+    """
+    row = np.maximum(_ROW_REGISTERS * wide, (live > 0) * _REUSE_REGISTERS * filter_size * outputs)
+    free = np.where(live >= _HOARD_INPUTS, MAX_REGISTERS_THREAD, row)
+    rolled = (filter_size**2 * outputs > _UNROLLED_MACS) * _ROLLED_REGISTERS
+    most = np.minimum(np.where(checked, rolled, free), MAX_REGISTERS_THREAD)
+    return np.asarray(most - ADDRESSING_REGISTERS)
 
 
 def row_padding(block_x: Ints, tile_x: Ints, halo: int) -> Ints:

@@ -102,7 +102,7 @@ def _loose_ops(
     copies = np.maximum(unrolled / np.maximum(rows["acc_regs"], 1), 1)
     loops = chip.model.loop_ops * iterations / copies
     loads = sum((r for s, r in requests.items() if s.endswith("_global_local")), np.zeros(rows.n))
-    addresses = chip.model.noncoherent_ops * rows["noncoherent"] * loads
+    addresses = rows["address_ops"] * loads
     return np.asarray(rows["alu_ops"] / blocks / WARP + direct + addresses + loops)
 
 

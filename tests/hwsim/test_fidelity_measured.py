@@ -38,7 +38,7 @@ AT_MOST = [
     ("neusight_vec", "t4", "add_from_100_us", "mape", 0.20),
     ("bh_gemm_fp32_4096_RTX_2080_Ti", "rtx-2080-ti", "latency", "optimum_rank_share", 0.03),
     ("bh_gemm_fp32_4096_RTX_2080_Ti", "rtx-2080-ti", "latency", "predicted_best_slowdown", 1.15),
-    ("bh_conv_A100", "a100-sxm-40gb", "latency", "predicted_best_slowdown", 1.5),
+    ("bh_conv_A100", "a100-pcie-40gb", "latency", "predicted_best_slowdown", 1.5),
     ("ktt_conv_2080Ti", "rtx-2080-ti", "fma_count", "mape", 1e-3),
     ("ktt_conv_2080Ti", "rtx-2080-ti", "shared_wavefronts", "median_ape", 0.10),
     ("ktt_conv_2080Ti", "rtx-2080-ti", "dram_sectors", "median_ape", 0.20),
@@ -50,7 +50,7 @@ AT_LEAST = [
     ("matmul_guide_cases_a2", "ascend-910b1", "core_us", "spearman", 0.9),
     ("tile_experiments", "mlu370-x4", "latency", "spearman", 0.9),
     ("bh_gemm_fp32_4096_RTX_2080_Ti", "rtx-2080-ti", "latency", "spearman", 0.95),
-    ("bh_conv_A100", "a100-sxm-40gb", "latency", "spearman", 0.87),
+    ("bh_conv_A100", "a100-pcie-40gb", "latency", "spearman", 0.91),
 ]
 
 
@@ -88,10 +88,10 @@ def test_every_compile_failure_is_predicted_and_none_invented(entries: list[Entr
     assert space.scores.false_failures == 0
 
 
-def test_launch_failures_of_staged_convolutions_are_predicted(entries: list[Entry]) -> None:
-    """Those that load straight to registers need a register count that nothing calibrates."""
+def test_nine_in_ten_launch_failures_are_predicted(entries: list[Entry]) -> None:
     (space,) = [e for e in entries if (e.dataset, e.measure) == ("bh_conv_A100", "latency")]
-    assert space.failures["launch_error"]["predicted"] >= 24
+    found = space.failures["launch_error"]
+    assert found["predicted"] >= 0.9 * found["measured"] > 0
 
 
 def test_every_dataset_is_reported(entries: list[Entry]) -> None:
