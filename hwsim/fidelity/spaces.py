@@ -26,6 +26,7 @@ from hwsim.table import KernelTable
 _GEMM = ("MWG", "NWG", "KWG", "MDIMC", "NDIMC", "MDIMA", "NDIMB", "VWM", "VWN")
 _BLOCK = ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y")
 _STATUS = {"compile_failed": Failure.compile_error, "runtime_failed": Failure.launch_error}
+_BOARDS = {"A100": "a100-pcie-40gb"}  # as the source's cache files name the device
 _FILTER = 15  # of the older collections, which do not say
 # Counters of the 2080 Ti by the simulation's name, where nothing spills; several add up.
 _COUNTERS = {
@@ -103,7 +104,8 @@ def _space(
     table_of: Callable[[pd.DataFrame], KernelTable],
 ) -> Iterator[Finding]:
     """``median_ms`` against the chip as it is, ``min_ms`` against its unthrottled clock."""
-    chip, frame, skips = on_chip(shelf, device, source.frame, needed)
+    board = _BOARDS.get(device)
+    chip, frame, skips = on_chip(shelf, device, source.frame, needed, board)
     yield from skips
     if chip is None or not len(frame):
         return

@@ -55,10 +55,10 @@ def test_every_file_has_an_entry(folder: Path, entries: list[Entry]) -> None:
 @pytest.mark.parametrize(
     ("dataset", "chip", "measure"),
     [
-        ("bh_conv_A100", "a100-sxm-40gb", "latency"),
+        ("bh_conv_A100", "a100-pcie-40gb", "latency"),
         ("bh_convold_RTX_3090", "rtx-3090", "latency_at_boost"),
         ("bh_gemm_fp32_1024_my-gpu", "my-gpu", "latency"),
-        ("bh_dedisp_A100", "a100-sxm-40gb", "latency"),
+        ("bh_dedisp_A100", "a100-pcie-40gb", "latency"),
         ("neusight_linear", "h100-sxm", "linear_from_100_us"),
         ("neusight_linear", "l4", "linear_below_100_us"),
         ("neusight_vec", "v100-pcie", "softmax"),
@@ -92,7 +92,7 @@ def test_kinds_are_predicted(entries: list[Entry], dataset: str, chip: str, meas
         ("neusight_linear", "TPU", 1, "no chip file for 'TPU'"),
         ("neusight_linear", "l4", 1, "no positive number in"),
         ("neusight_vec", "v100-pcie", 1, "op 'gather': no kernels known"),
-        ("bh_conv_A100", "a100-sxm-40gb", 1, "no positive number in"),
+        ("bh_conv_A100", "a100-pcie-40gb", 1, "no positive number in"),
         ("deepbench_gemm", "v100-sxm2", 1, "dtype 'fp4'"),
         ("tophub_cuda_1080ti", "gtx-1080-ti", 2, "only conv2d_nchw and batch_matmul"),
         ("matmul_tiling_910b1", "Ascend310P", 1, "no chip file for 'Ascend310P'"),
@@ -135,7 +135,7 @@ def test_a_column_that_is_missing_or_nonsense_is_a_reason(folder: Path, cell: st
 
 
 def test_failures_are_compared_with_failures(entries: list[Entry]) -> None:
-    found = one(entries, "bh_conv_A100", "a100-sxm-40gb")
+    found = one(entries, "bh_conv_A100", "a100-pcie-40gb")
     assert found.failures["compile_error"] == {"measured": 1, "predicted": 1}
     assert found.failures["launch_error"]["measured"] == 1
 
