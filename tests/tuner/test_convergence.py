@@ -36,7 +36,9 @@ def test_a_run_that_is_stopped_says_what_the_whole_run_says(
     truth = truth_in_order(oracle.problem, whole, pool_of(oracle.problem, whole))
     seconds, trials, there = Judged(whole, truth).reaches(oracle.optimum_us * 1.01)
     found = reach(oracle, spec, Shared(Memory()))
-    assert found == Reached(trials, seconds, there)
+    near = whole.measured & (truth.latency_us <= oracle.optimum_us * 1.01)
+    first = whole.measured[: np.flatnonzero(near)[0] + 1].sum()
+    assert found == Reached(trials, seconds, there, first)
     assert there
     assert 8 < trials < 128
 
@@ -49,7 +51,7 @@ def test_a_run_that_never_gets_there_counts_with_all_that_it_did(oracle: Oracle)
     assert (found.trials, found.there) == (20, False)
     line = Line(SPACE, "random", "none", (found, Reached(5, 1.0, True)))
     assert line.trials == [math.inf, 5.0]
-    assert "| 1/2 | - | 5 | - | - |" in list(table([line]))[2]
+    assert "| 0/2 | - | 1/2 | - | 5 | - | - |" in list(table([line]))[2]
 
 
 def test_the_gain_is_the_median_of_the_seeds_and_the_mean_of_the_spaces() -> None:
@@ -64,7 +66,7 @@ def test_the_gain_is_the_median_of_the_seeds_and_the_mean_of_the_spaces() -> Non
             line("b", "two-stage", 10, 20, 10),
         ]
     )
-    assert "| 10 | 10 | 10 | 20 | 3.00x | 3.00x |" in a
+    assert "| 3/3 | 10 | 10 | 10 | 20 | 3.00x | 3.00x |" in a
     assert "| 1.00x | 1.00x |" in b
     assert mean.startswith("mcts two-stage: 1.73x sooner in trials, 1.73x in virtual time")
 

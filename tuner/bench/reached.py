@@ -16,11 +16,16 @@ from tuner.runs import RunSpec, Shared, checked_rules, header, search
 
 
 class Reached(NamedTuple):
-    """When a run was there, or all that it did where it never was; as ``History.reaches``."""
+    """When a run was there, or all that it did where it never was; as ``History.reaches``.
+
+    ``found`` is the first trial whose truth is within 1 %, ``inf``: none is.  Noise may let it look
+    worse than another, so that the incumbent is there later, or never.
+    """
 
     trials: int
     virtual_s: float
     there: bool
+    found: float = math.inf
 
 
 class Watched(LogWriter):
@@ -37,12 +42,15 @@ class Watched(LogWriter):
             self._follow(record)
 
     def _follow(self, trial: Trial) -> None:
-        measured, there = trial.measurement, False
-        if measured is not None and measured.mean_us < self._best_us:
-            self._best_us = measured.mean_us
-            there = self._truth_us(trial) <= self._oracle.optimum_us * (1 + CONVERGED)
-        trials = self.reached.trials + (measured is not None)
-        self.reached = Reached(trials, trial.virtual_s, there)
+        trials, _, there, found = self.reached
+        if trial.measurement is not None:
+            trials += 1
+            near = self._truth_us(trial) <= self._oracle.optimum_us * (1 + CONVERGED)
+            found = min(found, trials) if near else found
+            if trial.measurement.mean_us < self._best_us:
+                self._best_us = trial.measurement.mean_us
+                there = near
+        self.reached = Reached(trials, trial.virtual_s, there, found)
 
     def _truth_us(self, trial: Trial) -> float:
         numbering = self._oracle.numbering
