@@ -46,11 +46,11 @@ class ForestOptions:
         }
 
 
-def train(x: Rows, y: Floats, options: ForestOptions) -> lgb.Booster:
-    """Trees that predict ``y`` ``(n,)`` from ``x`` ``(n, 38)``."""
+def train(x: Rows, y: Floats, options: ForestOptions, weight: Floats | None = None) -> lgb.Booster:
+    """Trees that predict ``y`` ``(n,)`` from ``x`` ``(n, 38)``; ``weight`` ``(n,)``: all alike."""
     import lightgbm as lgb  # brings sklearn and pandas: seconds that only a gate has to spend
 
-    data = lgb.Dataset(x, y, params=options.parameters(), free_raw_data=True)
+    data = lgb.Dataset(x, y, weight=weight, params=options.parameters(), free_raw_data=True)
     return lgb.train(options.parameters(), data, num_boost_round=options.trees)
 
 

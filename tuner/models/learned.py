@@ -1,7 +1,9 @@
 """What all learned cost models share: how far a kernel is from its roofline is what they learn.
 
 The target is the logarithm of latency over the least latency that the chip's peaks allow, so that
-only what physics does not say already has to be learnt.
+only what physics does not say already has to be learnt.  A measurement counts by its throughput, so
+that the model is right about the good programs (as in Ansor, OSDI 2020, section 5.2; there to the
+first power): what is four times slower need not be told from what is five times slower.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from pruner.features import features, log_least_us
 
 MIN_ROWS = 16  # measurements before the model says anything
 FAILURE_FACTOR = 4.0  # a failure counts as this many times the slowest success
+WEIGHT_POWER = 2.0  # a measurement's weight is (best / latency) ** WEIGHT_POWER
+LEAST_WEIGHT = 1e-3  # of what is far from good, so that it is not forgotten
 
 Rows = NDArray[np.float64]
 
@@ -24,8 +28,10 @@ Rows = NDArray[np.float64]
 class Regressor(Protocol):
     """Regression from the 38 features; ``x`` is ``(n, 38)``, targets and answers are ``(n,)``."""
 
-    def fit(self, x: NDArray[np.float32], target: Rows) -> None:
-        """Forget everything and learn from these rows."""
+    def fit(self, x: NDArray[np.float32], target: Rows, weight: Rows) -> None:
+        """Forget everything and learn from these rows, which count by ``weight`` ``(n,)``, at most
+        1.
+        """
         ...
 
     def predict(self, x: NDArray[np.float32]) -> Rows:
@@ -56,7 +62,8 @@ class Learned:
         if len(y) < MIN_ROWS or not worked.any():
             return
         latency = np.where(worked, y, y[worked].max() * FAILURE_FACTOR)
-        self._regressor.fit(x, np.log(latency) - log_least_us(x))
+        weight = np.maximum((latency.min() / latency) ** WEIGHT_POWER, LEAST_WEIGHT)
+        self._regressor.fit(x, np.log(latency) - log_least_us(x), weight)
         self._fitted = True
 
     def predict(self, table: KernelTable) -> Rows:

@@ -19,9 +19,9 @@ class Trees:
         self._options = ForestOptions(seed=seed)
         self._booster: Any = None
 
-    def fit(self, x: NDArray[np.float32], target: Rows) -> None:
+    def fit(self, x: NDArray[np.float32], target: Rows, weight: Rows) -> None:
         """Train anew."""
-        self._booster = train(x, target, self._options)
+        self._booster = train(x, target, self._options, weight)
 
     def predict(self, x: NDArray[np.float32]) -> Rows:
         """``(n,)`` predictions."""

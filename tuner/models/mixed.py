@@ -14,6 +14,7 @@ from tuner.models.lightgbm import Trees
 from tuner.models.scaled import Scaled
 
 RIDGE = 1e-2  # noise of the kernel regression, in squared log latency
+REACH = 2.0  # standard deviations of a feature that the kernel is wide
 
 Rows = NDArray[np.float64]
 
@@ -25,10 +26,10 @@ class Mixed:
         self._trees = Trees(seed)
         self._smooth: KernelRidge | None = None
 
-    def fit(self, x: NDArray[np.float32], target: Rows) -> None:
+    def fit(self, x: NDArray[np.float32], target: Rows, weight: Rows) -> None:
         """Train both anew."""
-        self._trees.fit(x, target)
-        self._smooth = KernelRidge(x, target)
+        self._trees.fit(x, target, weight)
+        self._smooth = KernelRidge(x, target, weight)
 
     def predict(self, x: NDArray[np.float32]) -> Rows:
         """``(n,)`` predictions."""
@@ -37,15 +38,22 @@ class Mixed:
 
 
 class KernelRidge:
-    """Gaussian kernel ridge regression on standardised features that vary."""
+    """Gaussian kernel ridge regression on standardised features that vary; the less a row weighs,
+    the more noise it may have.
+    """
 
-    def __init__(self, x: NDArray[np.float32], target: Rows) -> None:
+    def __init__(self, x: NDArray[np.float32], target: Rows, weight: Rows) -> None:
         self._scaled = Scaled(x)
         self._model: RBFInterpolator | None = None
         if self._scaled.width:
-            width = 1 / np.sqrt(2 * self._scaled.width)  # one standard deviation in each feature
+            width = 1 / (REACH * np.sqrt(2 * self._scaled.width))
             self._model = RBFInterpolator(
-                self._scaled(x), target, kernel="gaussian", epsilon=width, smoothing=RIDGE, degree=0
+                self._scaled(x),
+                target,
+                kernel="gaussian",
+                epsilon=width,
+                smoothing=RIDGE / weight,
+                degree=0,
             )
         self._constant = float(target.mean())
 

@@ -26,7 +26,7 @@ class Mlp:
         self._network: Any = None
         self._mean, self._spread = 0.0, 1.0
 
-    def fit(self, x: NDArray[np.float32], target: Rows) -> None:
+    def fit(self, x: NDArray[np.float32], target: Rows, weight: Rows) -> None:
         """Train anew, from the same initial weights for the same seed."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPRegressor
@@ -46,7 +46,8 @@ class Mlp:
         )
         with warnings.catch_warnings():  # so many epochs are all that is asked for
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self._network.fit(self._scaled(x), (target - self._mean) / self._spread)
+            scaled = (target - self._mean) / self._spread
+            self._network.fit(self._scaled(x), scaled, sample_weight=weight)
 
     def predict(self, x: NDArray[np.float32]) -> Rows:
         """``(n,)`` predictions; the mean of what was learnt where no feature varied."""
