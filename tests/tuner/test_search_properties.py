@@ -132,7 +132,7 @@ def test_the_leaves_of_the_tree_are_the_candidates(of: SketchSpace, seed: int) -
     seen = seen.reshape(5, len(of.choices))
     first = len(space.options[0]) if space.options else 0
     root = Node(space, 0, (), 0, first, seen, np.ones(5))
-    leaves, visits, open_nodes = [], 0, [root]
+    leaves, results, open_nodes = [], 0, [root]
     while open_nodes:
         node = open_nodes.pop()
         low, high = node.bounds()
@@ -140,14 +140,15 @@ def test_the_leaves_of_the_tree_are_the_candidates(of: SketchSpace, seed: int) -
         if node.leaf:
             assert (np.array(high) - low == 1).all()
             leaves.append(low)
-            visits += node.visits
+            results += len(node.rewards)
         else:
             children = node.expand(rng)
-            assert sum(c.visits for c in children) == node.visits
+            assert sum(len(c.rewards) for c in children) == len(node.rewards)
             open_nodes += children
     rows = space.rows(np.array(leaves, dtype=np.int64).reshape(len(leaves), len(of.choices)))
     assert len(leaves) == of.size
-    assert visits == 5
+    assert results == 5
+    assert root.visits == root.total == 5**0.5
     assert {r.tobytes() for r in rows} == {r.tobytes() for r in of.enumerate()}
 
 

@@ -1,34 +1,33 @@
 """Evolutionary search on decision vectors, fitness from the cost model (as Ansor and MetaSchedule).
 
-A third of what is proposed descends from the best measured candidates, by crossover and mutation
-over a few generations; a third is what the model likes best in a large fresh random sample, since a
-model taught by one basin of the landscape breeds only into it; the rest is random.  Candidates with
-the same predicted latency are mostly the same kernel in another guise: only one of them comes
-first.
+A half of what is proposed descends from the best measured candidates, by crossover and mutation
+over four generations of 512, as MetaSchedule's; nearly a half is what the model likes best in a
+fresh random sample, since a model taught by one basin of the landscape breeds only into it; the
+rest is random.  Candidates with the same predicted latency are mostly the same kernel in another
+guise: only one of them comes first, and none that looks like one of the best measured.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuner.search.scored import (
     Order,
     Scored,
-    Scores,
-    distinct_first,
+    claimed,
+    in_turns,
     join,
     origins_of,
     scored,
     unique_rows,
+    unscored,
 )
 from tuner.search.space import IntMatrix, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, Score, Seen
 
-GENERATIONS = 2
+GENERATIONS = 4  # a population each; a half of what is screened is drawn at random
 ELITE = 32  # measured candidates that every population starts from
-POPULATION_SHARE = 6  # of what is screened
-RANDOM_EVERY = 10  # one purely random candidate in so many; keeps the model honest
+POPULATION_SHARE = 4  # of what is screened
 CROSSOVER_SHARE = 0.3
 
 
@@ -59,13 +58,15 @@ class Evolutionary:
         if score is None:
             pool = self._seen.random(n)
             return pool, self._rng.permutation(len(pool))
-        screened = scored(self._seen.unclaimed(unique_rows(self._seen.draw(self._screened))), score)
-        bred = self._claim(self._breed(score, screened), n // 2)
-        found = self._claim(screened, max(0, n // 2 - 1))
-        explored = _unscored(self._seen.random(n - len(bred.pool) - len(found.pool)))
+        drawn = unique_rows(self._seen.draw(self._screened // 2))
+        screened = scored(self._seen.unclaimed(drawn), score)
+        elite = scored(self._elite(), score)
+        bred = claimed(self._seen, self._breed(score, elite, screened), n // 2, elite)
+        found = claimed(self._seen, screened, max(0, n // 2 - 1), elite)
+        explored = unscored(self._seen.random(n - len(bred.pool) - len(found.pool)))
         origins = origins_of(bred.pool, found.pool, explored.pool)
         chosen = join([bred, found, explored])
-        return chosen.pool, self._interleave(chosen.scores, origins)
+        return chosen.pool, in_turns(chosen.scores, elite.scores, origins, self._rng)
 
     def release(self, pool: Pool) -> None:
         """Take back what nobody looked at."""
@@ -78,27 +79,8 @@ class Evolutionary:
             self._measured.sort(key=lambda m: m[0])
             del self._measured[ELITE:]
 
-    def _interleave(self, scores: Scores, origin: NDArray[np.int64]) -> Order:
-        """Flat indices: bred and screened ones in turn, by score; now and then a random one."""
-        order = distinct_first(scores)
-        bred, found = order[origin[order] == 0], order[origin[order] == 1]
-        other = self._rng.permutation(np.flatnonzero(origin == 2))
-        places = [
-            np.arange(len(bred), dtype=np.float64),
-            np.arange(len(found)) + 0.5,
-            (np.arange(len(other)) + 1) * (RANDOM_EVERY - 1) / 2 - 0.25,
-        ]
-        return np.concatenate([bred, found, other])[np.argsort(np.concatenate(places))]
-
-    def _claim(self, candidates: Scored, n: int) -> Scored:
-        """The best ``n`` that nobody was offered yet; they are offered now."""
-        best = candidates.where(self._seen.are_new(candidates.pool)).best(n)
-        self._seen.claim(best.pool)
-        return best
-
-    def _breed(self, score: Score, screened: Scored) -> Scored:
+    def _breed(self, score: Score, elite: Scored, screened: Scored) -> Scored:
         """All that a few generations came across, from the elite and the best screened ones."""
-        elite = scored(self._elite(), score)
         population = join([elite, screened.best(self._population // 2)])
         met = [population]
         for _ in range(GENERATIONS):
@@ -135,8 +117,3 @@ class Evolutionary:
         mixed = self._rng.random(count) < CROSSOVER_SHARE
         crossed = np.where(mixed[:, None], space.crossover(a, b, self._rng), a)
         return space.mutate(crossed, self._rng)
-
-
-def _unscored(pool: Pool) -> Scored:
-    """What is taken at random, whatever the model says of it."""
-    return Scored(pool, np.full(len(pool), np.inf))

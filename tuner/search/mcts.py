@@ -1,11 +1,16 @@
 """Monte Carlo tree search with UCB over the decision tree, the cost model as its rollouts.
 
 Each batch grows the tree anew from all results so far (a node's measured rewards come back at
-once), so that what an earlier model believed does not linger.  A simulation walks down by UCB1,
-with progressive widening of the children that it considers, as far as something is known, and
-completes the candidate at random a few times; the best prediction is its reward.  Simulations run
-in groups, and a walk counts as a visit without reward until its group is scored (virtual loss).
-What the model likes best of all that the simulations came across is proposed.
+once), so that what an earlier model believed does not linger.  What was measured n times counts as
+sqrt(n) visits: a batch can outvote it, for where the best is measured the rest may be poor.  A
+simulation walks down by UCB1, with progressive widening of the children that it considers, as far
+as something is known, and completes the candidate at random a few times; the best prediction is its
+reward.  Simulations run in groups, and a walk counts as a visit without reward until its group is
+scored (virtual loss).
+
+A half of what is proposed is what the model likes best of the completions.  These are seldom the
+best of their subtrees; so the other half are the best that is met on climbing from them and from
+the best measured, one decision or two at a time.
 """
 
 from __future__ import annotations
@@ -14,19 +19,31 @@ from math import ceil, inf, isfinite, log, sqrt
 
 import numpy as np
 
-from tuner.search.scored import Order, Scored, Scores, distinct_first, join, origins_of, scored
+from tuner.search.scored import (
+    Order,
+    Scored,
+    Scores,
+    claimed,
+    in_turns,
+    join,
+    origins_of,
+    scored,
+    unique_rows,
+    unscored,
+)
 from tuner.search.space import IntMatrix, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, Score, Seen
 from tuner.search.tree import Node, SortedSpace
 
 GROUPS = 2  # of simulations in a batch; those of one group are scored together
+STEPS = 4  # that the best climb; a half of what is screened goes into them
+TRIES = 8  # neighbours of a climber that a step looks at
 ROLLOUTS = 8  # completions of a simulation
 ELITE = 32  # best measured candidates of a sketch that completions take decisions from
 EXPLORATION = 0.3
 WIDENING = 2.0  # a node considers WIDENING * sqrt(visits) of its children
 BEST_SHARE = 0.5  # weight of the best reward below a node; the rest is the mean
 SPAN = 1.4  # of log latency: what is four times slower than the best has reward 0
-RANDOM_EVERY = 10  # one purely random candidate in so many; keeps the model honest
 
 Path = list[Node]
 
@@ -47,7 +64,8 @@ class Mcts:
         screened: int = SCREENED,
         seen: Seen | None = None,
     ) -> None:
-        self._simulations = max(1, screened // (GROUPS * ROLLOUTS))  # of a group
+        self._simulations = max(1, screened // 2 // (GROUPS * ROLLOUTS))  # of a group
+        self._climbers = max(1, screened // 2 // (STEPS * TRIES))
         self._rng = np.random.default_rng(seed)
         self._seen = seen or Seen(spaces, self._rng)
         self._sorted = [SortedSpace(s) for s in spaces]
@@ -61,13 +79,14 @@ class Mcts:
         if score is None:
             pool = self._seen.random(n)
             return pool, self._rng.permutation(len(pool))
-        found = self._simulate(score).best(n - n // RANDOM_EVERY)
-        self._seen.claim(found.pool)
-        explored = self._seen.random(n - len(found.pool))
-        origin = origins_of(found.pool, explored)
-        merged = Pool.concat([found.pool, explored])
-        first = np.flatnonzero(origin == 0)[distinct_first(found.scores)]
-        return merged, self._interleave(first, np.flatnonzero(origin == 1))
+        met = self._simulate(score)
+        elite = scored(self._measured_best(), score)
+        climbed = claimed(self._seen, self._climb(elite, met, score), n // 2, elite)
+        found = claimed(self._seen, met, max(0, n // 2 - 1), elite)
+        explored = unscored(self._seen.random(n - len(climbed.pool) - len(found.pool)))
+        origins = origins_of(climbed.pool, found.pool, explored.pool)
+        chosen = join([climbed, found, explored])
+        return chosen.pool, in_turns(chosen.scores, elite.scores, origins, self._rng)
 
     def release(self, pool: Pool) -> None:
         """Take back what nobody looked at."""
@@ -77,12 +96,6 @@ class Mcts:
         """Keep the result; it counts in every node above the candidate."""
         self._indices[sketch].append(self._sorted[sketch].indices(row))
         self._log_us[sketch].append(log(latency_us) if latency_us < inf else inf)
-
-    def _interleave(self, first: Order, random: Order) -> Order:
-        """Flat indices: the promising ones, now and then a random one."""
-        other = self._rng.permutation(random)
-        places = [np.arange(len(first)), (np.arange(len(other)) + 1) * (RANDOM_EVERY - 1) - 0.5]
-        return np.concatenate([first, other])[np.argsort(np.concatenate(places))]
 
     def _simulate(self, score: Score) -> Scored:
         """New candidates that the simulations came across, each once."""
@@ -95,6 +108,25 @@ class Mcts:
             )
             met.append(self._score(paths, score))
         return join(met).unique()
+
+    def _climb(self, elite: Scored, met: Scored, score: Score) -> Scored:
+        """``met`` and the new candidates around its best and the elite, each once."""
+        everything, best = [met], join([elite, met]).best(self._climbers)
+        for _ in range(STEPS):
+            around = unique_rows(self._around(best.pool))
+            fresh = scored(self._seen.unclaimed(around), score)
+            best = join([best, fresh]).best(self._climbers)
+            everything.append(fresh)
+        return join(everything).unique()
+
+    def _around(self, pool: Pool) -> Pool:
+        """A few neighbours of each candidate."""
+        parts = zip(self._sorted, pool.matrices, strict=True)
+        return Pool(tuple(s.space.mutate(np.repeat(m, TRIES, axis=0), self._rng) for s, m in parts))
+
+    def _measured_best(self) -> Pool:
+        parts = zip(self._sorted, self._elite, strict=True)
+        return Pool(tuple(s.rows(indices) for s, indices in parts))
 
     def _root(self, sketch: int) -> Node:
         space, log_us = self._sorted[sketch], np.array(self._log_us[sketch])

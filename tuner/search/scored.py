@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.search.space import Pool
-from tuner.search.strategy import Score
+from tuner.search.strategy import Score, Seen
 
 Order = NDArray[np.int64]
 Scores = NDArray[np.float64]
+
+NONE = np.empty(0)
+RANDOM_EVERY = 10  # one purely random candidate in so many; keeps the model honest
+DIGITS = 9  # in which the scores of one kernel in two guises agree
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,10 @@ class Scored:
     def where(self, mask: NDArray[np.bool_]) -> Scored:
         return Scored(self.pool.take(mask), self.scores[mask])
 
-    def best(self, n: int) -> Scored:
-        """The best ``n``, in the pool's order; repeated scores last."""
+    def best(self, n: int, known: Scores = NONE) -> Scored:
+        """The best ``n``, in the pool's order; repeated scores, and ``known`` ones, last."""
         mask = np.zeros(len(self.scores), dtype=bool)
-        mask[distinct_first(self.scores)[:n]] = True
+        mask[distinct_first(self.scores, known)[:n]] = True
         return self.where(mask)
 
     def unique(self) -> Scored:
@@ -45,6 +49,21 @@ def scored(pool: Pool, score: Score) -> Scored:
     return Scored(pool, score(pool))
 
 
+def claimed(seen: Seen, candidates: Scored, n: int, elite: Scored) -> Scored:
+    """The best ``n`` that nobody was offered yet; they are offered now.
+
+    What scores as one of the ``elite`` is mostly that kernel in another guise: it comes last.
+    """
+    best = candidates.where(seen.are_new(candidates.pool)).best(n, elite.scores)
+    seen.claim(best.pool)
+    return best
+
+
+def unscored(pool: Pool) -> Scored:
+    """What is taken at random, whatever the model says of it."""
+    return Scored(pool, np.full(len(pool), np.inf))
+
+
 def join(parts: Sequence[Scored]) -> Scored:
     """Concatenate; the flat order groups by sketch, and the scores follow it."""
     pools = [p.pool for p in parts]
@@ -53,13 +72,32 @@ def join(parts: Sequence[Scored]) -> Scored:
     return Scored(Pool.concat(pools), scores[np.argsort(sketch, kind="stable")])
 
 
-def distinct_first(scores: Scores) -> Order:
-    """Indices by score, the first of each distinct score before all repetitions."""
+def distinct_first(scores: Scores, known: Scores = NONE) -> Order:
+    """Indices by score, the first of each distinct score before all repetitions; to repeat a
+    ``known`` one counts as well.
+    """
     order = np.argsort(scores, kind="stable")
-    _, first = np.unique(np.round(scores[order], 9), return_index=True)
+    values, first = np.unique(np.round(scores[order], DIGITS), return_index=True)
     repeated = np.ones(len(order), dtype=bool)
-    repeated[first] = False
+    repeated[first] = np.isin(values, np.round(known, DIGITS))
     return np.concatenate([order[~repeated], order[repeated]])
+
+
+def in_turns(
+    scores: Scores, known: Scores, origin: NDArray[np.int64], rng: np.random.Generator
+) -> Order:
+    """Flat indices: those of origin 0 and of origin 1 in turn, by score, as :func:`distinct_first`;
+    now and then one of origin 2, at random.
+    """
+    order = distinct_first(scores, known)
+    first, second = order[origin[order] == 0], order[origin[order] == 1]
+    other = rng.permutation(np.flatnonzero(origin == 2))
+    places = [
+        np.arange(len(first), dtype=np.float64),
+        np.arange(len(second)) + 0.5,
+        (np.arange(len(other)) + 1) * (RANDOM_EVERY - 1) / 2 - 0.25,
+    ]
+    return np.concatenate([first, second, other])[np.argsort(np.concatenate(places))]
 
 
 def unique_rows(pool: Pool) -> Pool:

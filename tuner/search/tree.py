@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,8 @@ class Node:
     """Candidates of one sketch that agree in the first decisions, and share a range of the next.
 
     ``fixed`` are the option indices that are decided, ``lo : hi`` the range of the next decision.
-    ``seen`` ``(n, choices)`` and ``rewards`` ``(n,)`` are the results below this node.
+    ``seen`` ``(n, choices)`` and ``rewards`` ``(n,)`` are the results below this node; they count
+    as sqrt(n) ``visits``.  ``best`` is the best reward of what was met since.
     """
 
     space: SortedSpace
@@ -70,13 +72,14 @@ class Node:
     seen: IntMatrix
     rewards: Rewards
     children: list[Node] | None = None
-    visits: int = field(init=False)
+    visits: float = field(init=False)
     total: float = field(init=False)
     best: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.visits, self.total = len(self.rewards), float(self.rewards.sum())
-        self.best = float(self.rewards.max(initial=0.0))
+        self.visits = sqrt(len(self.rewards))
+        self.total = float(self.rewards.mean()) * self.visits if self.visits else 0.0
+        self.best = 0.0
         while self.hi - self.lo == 1 and not self.leaf:
             self.fixed += (self.lo,)
             self.lo, self.hi = 0, 0 if self.leaf else len(self.space.options[len(self.fixed)])
