@@ -6,9 +6,9 @@ them are evaluated together.  Templates are made when they are first needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,20 @@ from tuner import tir
 from tuner.columns.build import template
 from tuner.columns.interpret import interpret, interpret_places
 from tuner.columns.locations import Places
+from tuner.columns.options import Options
 from tuner.columns.program import Unsupported
-from tuner.columns.road import ColumnRoad, differing
+from tuner.columns.road import differing
+from tuner.columns.shared import Shared
+from tuner.columns.template import Template
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.nest import Nest
-from tuner.summary import Columns, joined, kernel_columns, kernel_table, table_of
+from tuner.summary import Columns, kernel_columns, kernel_table, scattered, table_of
 
 Taken = tuple[int, ...]  # where the sampled locations come out, in trace order
 UNKNOWN = -3  # no location: what lies before it cannot be interpreted
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class LocatedRoad:
     """A sketch with compute locations whose kernel tables need no replay.
 
@@ -43,7 +46,8 @@ class LocatedRoad:
     backend: str
     reference: Callable[[IntColumn], Nest]
     fallen: dict[Taken, str] = field(default_factory=dict)
-    _roads: dict[Taken, ColumnRoad] = field(default_factory=dict)
+    templates: dict[Taken, Template] = field(default_factory=dict)
+    _recorded: dict[Taken, list[Columns]] = field(default_factory=dict)
     _places: dict[Taken, Places | None] = field(default_factory=dict)
 
     def taken(self, matrix: IntMatrix) -> IntMatrix:
@@ -62,43 +66,71 @@ class LocatedRoad:
 
     def nest(self, matrix: IntMatrix) -> Nest:
         """The nest of candidates whose locations all come out alike."""
-        groups = list(_groups(self.taken(matrix)))
+        groups = self._learnt(matrix)
         if len(groups) != 1:
             raise ValueError(f"{len(groups)} loop structures, expected one")
-        return self._road(groups[0][0], matrix[0]).nest(matrix)
+        taken = groups[0][0]
+        if taken not in self.templates:
+            raise Unsupported(self.fallen.get(taken, "a location that is not interpreted"))
+        return self.templates[taken].nest(matrix)
 
     def kernels(self, matrix: IntMatrix) -> KernelTable:
         """The kernel table of the candidates in a decision matrix ``(n, d)``."""
-        tables, rows = [], []
-        groups = groupby(self._groups(matrix), key=lambda group: group[0])
-        for _, group in groups:
-            parts = list(group)
-            rows.append(np.concatenate([rows for _, rows, _ in parts]))
-            columns = joined([(columns, len(rows)) for _, rows, columns in parts], self.backend)
-            tables.append(table_of(columns, self.backend, len(rows[-1])))
-        order = np.empty(len(matrix), dtype=np.int64)
-        order[np.concatenate(rows)] = np.arange(len(matrix))
-        return KernelTable.concat(tables).take_candidates(order)
+        return scattered(self._columns(matrix), self.backend)
 
-    def _groups(self, matrix: IntMatrix) -> list[tuple[int, IntColumn, list[Columns]]]:
-        """Number of kernels, rows and columns of those that have one loop structure."""
-        found = []
-        for taken, rows in _groups(self.taken(matrix)):
-            for some, columns in self._columns(taken, matrix, rows):
-                found.append((len(columns), some, columns))
-        return sorted(found, key=lambda group: group[0])
+    def _columns(self, matrix: IntMatrix) -> list[tuple[IntColumn, list[Columns]]]:
+        """Rows with the columns of their kernels."""
+        groups = self._learnt(matrix)
+        usable = self._recorded.keys() - self.fallen.keys()
+        known = [(taken, rows) for taken, rows in groups if taken in usable]
+        found: list[tuple[IntColumn, list[Columns]]] = []
+        if known:
+            columns = self._shared([(taken, matrix[rows]) for taken, rows in known])
+            found += zip((rows for _, rows in known), columns, strict=True)
+        for row in (r for taken, rows in groups if taken not in usable for r in rows):
+            nest = self.reference(matrix[row])
+            found.append((row[None], kernel_columns(nest, self.backend)))
+        return found
 
-    def _columns(
-        self, taken: Taken, matrix: IntMatrix, rows: IntColumn
-    ) -> Iterator[tuple[IntColumn, list[Columns]]]:
-        if UNKNOWN not in taken and taken not in self.fallen:
+    def _learnt(self, matrix: IntMatrix) -> list[tuple[Taken, IntColumn]]:
+        """Rows by the locations that they come out at, of which templates have been made."""
+        groups = list(_groups(self.taken(matrix)))
+        known = self.templates.keys() | self.fallen.keys()
+        new = {t: matrix[rows[0]] for t, rows in groups if t not in known and UNKNOWN not in t}
+        if new:
+            self._learn(new)
+        return groups
+
+    def _learn(self, examples: Mapping[Taken, IntColumn]) -> None:
+        """Make a template after each example, and hold it to it."""
+        expected = {}
+        for taken, row in examples.items():
+            model = self.reference(row)
             try:
-                yield rows, self._road(taken, matrix[rows[0]]).columns(matrix[rows])
-                return
+                program = interpret(self.initial, self.instructions, self.decisions, taken)
+                self.templates[taken] = template(program, model)
             except Unsupported as reason:
                 self.fallen[taken] = str(reason)
-        for row in rows:
-            yield row[None], kernel_columns(self.reference(matrix[row]), self.backend)
+                continue
+            symbolic = self.templates[taken].symbolic()
+            self._recorded[taken] = kernel_columns(symbolic, self.backend)
+            expected[taken] = kernel_table(model, self.backend)
+        self._share()
+        for taken, table in expected.items():
+            (columns,) = self._shared([(taken, examples[taken][None])])
+            if wrong := differing(table_of(columns, self.backend, 1), table):
+                self.fallen[taken] = f"differs from the replayed candidate in {', '.join(wrong)}"
+                del self.templates[taken], self._recorded[taken]
+        if self.fallen.keys() & expected.keys():
+            self._share()
+
+    def _share(self) -> None:
+        if self._recorded:
+            self._shared = Shared(self._recorded, self._options)
+
+    @cached_property
+    def _options(self) -> list[Options]:
+        return [Options(d.options(), d.start) for d in self.decisions]
 
     def _places_behind(self, before: Taken) -> Places | None:
         """The places of the next block; None where they cannot be interpreted."""
@@ -112,17 +144,6 @@ class LocatedRoad:
         except Unsupported as reason:
             self.fallen[before] = str(reason)
             return None
-
-    def _road(self, taken: Taken, example: IntColumn) -> ColumnRoad:
-        if taken not in self._roads:
-            model = self.reference(example)
-            program = interpret(self.initial, self.instructions, self.decisions, taken)
-            road = ColumnRoad(template(program, model), self.backend, self.decisions)
-            expected = kernel_table(model, self.backend)
-            if wrong := differing(road.kernels(example[None]), expected):
-                raise Unsupported(f"differs from the replayed candidate in {', '.join(wrong)}")
-            self._roads[taken] = road
-        return self._roads[taken]
 
 
 def located_road(road: LocatedRoad, rows: IntMatrix) -> LocatedRoad:
@@ -143,7 +164,7 @@ def located_road(road: LocatedRoad, rows: IntMatrix) -> LocatedRoad:
 
 def _held(road: LocatedRoad, rows: IntMatrix) -> LocatedRoad:
     table = road.kernels(rows)
-    if road.fallen and not road._roads:
+    if road.fallen and not road.templates:
         raise Unsupported(next(iter(road.fallen.values())))
     expected = KernelTable.concat([kernel_table(road.reference(row), road.backend) for row in rows])
     if wrong := differing(table, expected):

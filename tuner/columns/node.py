@@ -37,6 +37,10 @@ class Expr:
             cls._made[key] = found
         return found
 
+    def operands(self) -> Iterator[Expr]:
+        """The expressions that this one is made of."""
+        return (a for a in self.parts or self.args if isinstance(a, Expr))
+
     def __repr__(self) -> str:
         return str(self.args[0]) if self.op == "const" else f"<{self.op} {self.order}>"
 

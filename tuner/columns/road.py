@@ -13,8 +13,9 @@ from hwsim.table import KernelTable
 from tuner import tir
 from tuner.columns.build import template
 from tuner.columns.interpret import interpret
+from tuner.columns.options import Options
 from tuner.columns.program import Unsupported
-from tuner.columns.symbol import Summary
+from tuner.columns.shared import Shared
 from tuner.columns.template import Template
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.nest import Nest
@@ -39,12 +40,12 @@ class ColumnRoad:
 
     def columns(self, matrix: IntMatrix) -> list[Columns]:
         """The columns of each kernel of the candidates; of one element where none differ."""
-        return self._summary(matrix)
+        return self._shared([((), matrix)])[0]
 
     @cached_property
-    def _summary(self) -> Summary:
-        columns = kernel_columns(self.template.symbolic(), self.backend)
-        return Summary(columns, self.decisions)
+    def _shared(self) -> Shared[tuple[()]]:
+        recorded = kernel_columns(self.template.symbolic(), self.backend)
+        return Shared({(): recorded}, [Options(d.options(), d.start) for d in self.decisions])
 
 
 def column_road(

@@ -7,20 +7,16 @@ that a plan then calls are numpy's own on the same dtypes, so that the numbers a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
 
 from tuner.columns import logic
-from tuner.columns.evaluate import Plan
 from tuner.columns.expr import add, const, floordiv, maximum, minimum, modulo, mul
 from tuner.columns.logic import Typed
 from tuner.columns.node import Expr
-from tuner.columns.tables import Tables
-from tuner.decisions import Decision
 
 Operation = Callable[..., Any]
 _OF_DTYPE = {np.dtype(bool): "b", np.dtype(np.int64): "i", np.dtype(np.float64): "f"}
@@ -152,20 +148,3 @@ _FUNCTIONS: dict[Any, Operation] = {
     np.any: lambda column: True,
     np.all: lambda column: False,
 }
-
-
-class Summary:
-    """What has been recorded of the columns of each kernel, ready for a matrix of decisions."""
-
-    def __init__(self, kernels: Sequence[Mapping[str, Any]], decisions: Sequence[Decision]) -> None:
-        self._kernels = kernels
-        symbols = (c for kernel in kernels for c in kernel.values() if isinstance(c, Symbol))
-        self._tables = Tables(Plan(s.expr for s in symbols), decisions)
-
-    def __call__(self, matrix: NDArray[np.int64]) -> list[dict[str, NDArray[Any]]]:
-        """The columns ``(n,)``, or of one element where no decision changes them."""
-        values = self._tables(matrix)
-        return [
-            {name: values[c.expr] if isinstance(c, Symbol) else c for name, c in kernel.items()}
-            for kernel in self._kernels
-        ]

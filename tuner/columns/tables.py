@@ -13,42 +13,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.columns.evaluate import Column, Plan, Step, Steps
-from tuner.columns.node import Expr
+from tuner.columns.evaluate import Given, Plan, Step, Steps
 from tuner.columns.options import Options
-from tuner.decisions import Decision, IntColumn, IntMatrix
+from tuner.decisions import IntColumn, IntMatrix
 
-CHUNK = 2048  # rows at a time: what lives at a time stays in the caches
+CHUNK = 4096  # rows at a time: what lives at a time stays in the caches
 ROWS = 8192  # combinations of options up to which a value is kept for all of them
 _FEW = 2  # steps from the matrix up to which a value is computed rather than looked up
 
 Support = frozenset[int]  # positions of decisions
+_ANY: Support = frozenset({-1})  # that of an input: no table is made of it
+_NOTHING: Given = {}
 
 
 class Tables:
     """A plan over the decision vectors of a sketch."""
 
-    def __init__(self, plan: Plan, decisions: Sequence[Decision]) -> None:
-        self._plan = plan
-        self._options = [Options(d.options(), d.start) for d in decisions]
+    def __init__(self, plan: Plan, options: Sequence[Options]) -> None:
+        self._plan, self._options = plan, options
         self._supports = _supports(plan, self._options)
         self._tables = self._tabulated()
         self._steps, self._indices = self._outer()
 
-    def __call__(self, matrix: IntMatrix) -> Mapping[Expr, Column]:
-        """Value of each output of the plan for each row of ``(n, d)``, shape ``(n,)``."""
+    def __call__(self, matrix: IntMatrix, given: Given = _NOTHING) -> Given:
+        """Value of each output of the plan for each row of ``(n, d)``, shape ``(n,)``; ``given``
+        are those of its inputs.
+        """
         if len(matrix) <= CHUNK:
-            return self._of(matrix)
-        parts = [self._of(matrix[i : i + CHUNK]) for i in range(0, len(matrix), CHUNK)]
+            return self._of(matrix, given)
+        cuts = [slice(i, i + CHUNK) for i in range(0, len(matrix), CHUNK)]
+        parts = [self._of(matrix[c], {e: v[c] for e, v in given.items()}) for c in cuts]
         return {e: np.concatenate([part[e] for part in parts]) for e in self._plan.outputs}
 
-    def _of(self, matrix: IntMatrix) -> Mapping[Expr, Column]:
+    def _of(self, matrix: IntMatrix, given: Given) -> Given:
         columns = np.ascontiguousarray(matrix.T)
         used = sorted(frozenset[int]().union(*self._indices))
         taken = {d: self._options[d](columns) for d in used}
         if any((t < 0).any() for t in taken.values()):  # what is no option has no place in a table
-            return self._plan(matrix)
-        slots = self._plan.start(columns)
+            return self._plan(matrix, given)
+        slots = self._plan.start(columns, given)
         for support in self._indices:
             slots.append(self._index(support, taken))
         self._steps.run(slots)
@@ -63,7 +66,10 @@ class Tables:
         return index
 
     def _small(self, slot: int) -> bool:
-        return prod(len(self._options[d].options) for d in self._supports[slot]) <= ROWS
+        support = self._supports[slot]
+        if support >= _ANY:
+            return False
+        return prod(len(self._options[d].options) for d in support) <= ROWS
 
     def _tabulated(self) -> dict[int, NDArray[Any]]:
         """Slot -> table, of the values that others than such take, or nobody does."""
@@ -113,6 +119,8 @@ def _supports(plan: Plan, options: Sequence[Options]) -> list[Support]:
         for i in range(o.options.shape[1])
     }
     found = [Support()] * plan.slots
+    for slot in plan.inputs.values():
+        found[slot] = _ANY
     for slot, column in plan.columns.items():
         found[slot] = of_column[column]
     for step in plan.steps:

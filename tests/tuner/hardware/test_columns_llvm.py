@@ -59,9 +59,13 @@ def test_an_outcome_that_cannot_be_interpreted_takes_the_other_road_and_is_count
     assert isinstance(road, LocatedRoad)
     rows = sketch.sample(np.random.default_rng(2), 4)
     expected = road.kernels(rows)
-    broken = tuple(road.taken(rows)[0].tolist())
-    road.fallen[broken] = "not today"
+    taken = [tuple(row) for row in road.taken(rows).tolist()]
+    replayed, reference = [], road.reference
+    road.reference = lambda row: replayed.append(tuple(row)) or reference(row)
+    road.fallen[taken[0]] = "not today"
     assert differing(road.kernels(rows), expected) == []
+    alike = zip(taken, map(tuple, rows), strict=True)
+    assert replayed == [row for where, row in alike if where == taken[0]]
 
 
 def test_a_reduction_split_over_a_buffer_falls_back_and_says_so() -> None:
