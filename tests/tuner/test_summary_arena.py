@@ -9,8 +9,11 @@ from tuner.summary.arena import Lifetime, arena_bytes
 
 
 def arena(*buffers):
-    """``(size, first, last)`` of each buffer."""
-    lives = [Lifetime(np.array([s]), range(a, b + 1)) for s, a, b in buffers]
+    """``(size, first, last)`` of each buffer, or another element type as a fourth."""
+    lives = [
+        Lifetime(np.array([s]), range(a, b + 1), *(dtype or ["float16"]))
+        for s, a, b, *dtype in buffers
+    ]
     return int(arena_bytes(lives, 1)[0])
 
 
@@ -19,7 +22,7 @@ def arena(*buffers):
     [
         (4096, 2048, 1024, 4096 + 2048),  # fits into the smaller one
         (4096, 2048, 3000, 4096 + 2048),  # into the larger one
-        (4096, 2048, 5000, 5000 + 2048),  # the largest smaller one grows
+        (4096, 2048, 5000, 5000 + 2048),  # the largest smaller one of the type grows
         (73728, 36864, 131072, 131072 + 36864),
         (65536, 32768, 512, 65536 + 32768 + 512),  # both more than 16 times as large
         (128, 64, 8192, 8192),  # both less than a sixteenth: laid over both
@@ -27,6 +30,25 @@ def arena(*buffers):
 )
 def test_operands_then_results(a, b, c, total):
     assert arena((a, 0, 3), (b, 1, 3), (c, 4, 5)) == total
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "total"),
+    [
+        (4096, 2048, 3000, 4096 + 2048),  # a larger one may be of another type
+        (4096, 2048, 5000, 4096 + 2048),  # laid over both
+        (36864, 73728, 131072, 131072),
+        (4096, 2048, 4097, 4096 + 2048),
+    ],
+)
+def test_results_of_another_type(a, b, c, total):
+    assert arena((a, 0, 3), (b, 1, 3), (c, 4, 5, "float32")) == total
+
+
+def test_no_more_entries_than_it_takes():
+    first = ((4096, 0, 1), (2048, 0, 1), (1024, 0, 1))
+    later = ((5000, 2, 3, "float32"), (1000, 2, 3))  # over the first two, into the third
+    assert arena(*first, *later) == 4096 + 2048 + 1024
 
 
 def test_buffers_alive_together_never_share():
@@ -45,5 +67,5 @@ def test_between_the_peak_and_the_sum(buffers):
 def test_rows_do_not_see_each_other():
     sizes = np.array([[4096, 65536], [2048, 32768], [5000, 512]])
     lives = [range(0, 4), range(1, 4), range(4, 6)]
-    both = arena_bytes([Lifetime(s, life) for s, life in zip(sizes, lives, strict=True)], 2)
+    both = arena_bytes([Lifetime(s, life, "int8") for s, life in zip(sizes, lives, strict=True)], 2)
     assert both.tolist() == [7048, 98816]

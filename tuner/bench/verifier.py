@@ -1,7 +1,7 @@
 """Whether the columns predict TVM's verdict on candidates of a GPU, as a table.
 
-``python -m tuner.bench.verifier CHIP [WORKLOAD ...]`` (the catalogue without names): 2,000 candidates
-of each workload, half of them predicted to be accepted, are replayed and verified by TVM.
+``python -m tuner.bench.verifier CHIP [WORKLOAD ...]`` (without names: the catalogue).  Of each
+workload 2,000 candidates, half of them predicted to be accepted, are replayed and verified by TVM.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ between, and gives the moved block one loop for each of its axes over the hull o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from tuner.columns.context import Context, Handler
@@ -42,7 +43,8 @@ def compute_at(ctx: Context, inst: Any) -> None:
         for r in b.reads
         if r.buffer == written.buffer
     ]
-    _move(block, loop, written, _union(block, needed))
+    whole = ctx.program.buffers[written.buffer].shape
+    _move(block, loop, written, _union(block, needed, whole))
     first = min((_child_of(loop, b) for b in users), default=len(loop.children))
     _insert(block, loop, first, inst)
 
@@ -51,7 +53,7 @@ def reverse_compute_at(ctx: Context, inst: Any) -> None:
     """Move a consumer below a loop, behind the producers there."""
     block, loop = ctx.block(inst.inputs[0]), ctx.loop(inst.inputs[1])
     read, provided = _provided(block, loop)
-    _move(block, loop, read, _union(block, provided))
+    _move(block, loop, read, _union(block, provided, ctx.program.buffers[read.buffer].shape))
     consumers = _consumers_below(ctx.program, block, loop)
     end = min((_child_of(loop, b) for b in consumers), default=len(loop.children))
     _insert(block, loop, end, inst)
@@ -118,15 +120,21 @@ def _relax(dim: Dim, relaxed: set[Digit]) -> tuple[Coefs, Expr]:
     return outer, hull(inner, dim.extent)
 
 
-def _union(block: Block, needs: Sequence[_Need]) -> _Need:
+def _union(block: Block, needs: Sequence[_Need], whole: Sequence[Expr]) -> _Need:
+    """The hull of regions of a buffer with the extents ``whole``."""
     if not needs:
         raise Unsupported(f"block {block.name}: nothing below the loop needs it")
-    out = needs[0]
-    for other in needs[1:]:
-        if any(a[0] != b[0] for a, b in zip(out, other, strict=True)):
-            raise Unsupported(f"block {block.name}: needed from different places")
-        out = [(a[0], maximum(a[1], b[1])) for a, b in zip(out, other, strict=True)]
-    return out
+    return [_hull_of(block, parts, full) for *parts, full in zip(*needs, whole, strict=True)]
+
+
+def _hull_of(block: Block, parts: Sequence[tuple[Coefs, Expr]], full: Expr) -> tuple[Coefs, Expr]:
+    """The hull along one dimension: all of it as soon as one part is, whatever the others are."""
+    if any(not start and minimum(length, full) == full for start, length in parts):
+        return {}, full
+    start = parts[0][0]
+    if any(other != start for other, _ in parts):
+        raise Unsupported(f"block {block.name}: needed from different places")
+    return start, reduce(maximum, (length for _, length in parts))
 
 
 def _move(block: Block, loop: Loop, region: Region, need: _Need) -> None:

@@ -83,7 +83,7 @@ def shared_bytes(kernel: Kernel) -> NDArray[np.float64]:
     """
     static = sum((_size(kernel, b) for b in _buffers(kernel, "shared")), np.zeros(kernel.n))
     dynamic = [
-        Lifetime(_size(kernel, b).astype(np.int64), _life(kernel, b))
+        Lifetime(_size(kernel, b).astype(np.int64), _life(kernel, b), b.dtype)
         for b in _buffers(kernel, "shared.dyn")
     ]
     return (static + arena_bytes(dynamic, kernel.n)).astype(np.float64)

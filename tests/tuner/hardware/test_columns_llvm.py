@@ -8,7 +8,7 @@ import pytest
 from hwsim.chips import load_chip
 from hwsim.table import KernelTable
 from tuner import tir
-from tuner.columns import LocatedRoad, differing
+from tuner.columns import LocatedRoad, Unsupported, differing, located
 from tuner.problem import Problem
 from tuner.summary import kernel_table
 from tuner.workloads import resolve
@@ -73,3 +73,31 @@ def test_a_reduction_split_over_a_buffer_falls_back_and_says_so() -> None:
     roads = {sketch.road: sketch.fallback_reason for sketch in problem.sketches}
     assert set(roads) == {"columns", "tir"}
     assert roads["tir"] == "instruction RFactor"
+
+
+def test_a_block_that_two_blocks_need_is_computed_for_both() -> None:
+    """Of softmax: the exponentials, of which a sum needs a row and the output an element."""
+    problem = Problem.of(resolve("softmax:8x16:float32"), load_chip("local-cpu"))
+    sketch = problem.sketches[-1]
+    rows = sketch.space.enumerate()[::5]
+    expected = [tir.kernels(sketch.replay(row), problem.workload, "cpu") for row in rows]
+    assert differing(sketch.kernels(rows), KernelTable.concat(expected)) == []
+    assert sketch._columns.fallen == {}
+
+
+def test_locations_behind_what_cannot_be_interpreted_take_the_other_road(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise Unsupported("not today")
+
+    problem = Problem.of(resolve("softmax:8x16:float32"), load_chip("local-cpu"))
+    sketch = problem.sketches[-1]
+    rows = sketch.sample(np.random.default_rng(1), 8)
+    expected = sketch.kernels(rows)
+    other = Problem.of(problem.workload, problem.chip).sketches[-1]
+    assert other.road == "columns"
+    monkeypatch.setattr(located, "interpret_places", refuse)
+    other._columns._places.clear()
+    assert (other._columns.taken(rows) == located.UNKNOWN).all()
+    assert differing(other.kernels(rows), expected) == []

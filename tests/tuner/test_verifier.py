@@ -1,0 +1,44 @@
+"""The columns predict TVM's verdict on a candidate of a GPU."""
+
+import pytest
+
+from hwsim.chips import load_chip
+from tuner.bench import verifier
+from tuner.problem import Problem
+from tuner.workloads import resolve
+from tuner.workloads.catalogue import SPECS
+
+A100 = "a100-sxm-40gb"
+
+
+def problem_of(name):
+    return Problem.of(resolve(name), load_chip(A100))
+
+
+def test_a_balanced_sample_has_no_wrong_prediction():
+    found = verifier.agreement(problem_of("gemm:512x512x512:float16"), 40)
+    assert (found.accepted, found.rejected) == (20, 20)
+    assert (found.wrongly_accepted, found.wrongly_rejected) == (0, 0)
+
+
+def test_wrong_predictions_are_counted_on_their_side(monkeypatch):
+    """Over predictions that are all turned round, every candidate is one."""
+    problem = problem_of("gemm:512x512x512:float16")
+    right = Problem.rejects
+    monkeypatch.setattr(Problem, "rejects", lambda self, table: ~right(self, table))
+    found = verifier.agreement(problem, 8)
+    assert (found.wrongly_accepted, found.wrongly_rejected) == (4, 4)
+    assert list(verifier.table([found]))[-1] == "8 wrong predictions of 8 candidates"
+
+
+def test_a_small_space_is_verified_whole():
+    problem = problem_of("layer_norm:48x96:float16")
+    found = verifier.agreement(problem, 10**6)
+    assert found.accepted + found.rejected == problem.size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPECS)
+def test_no_prediction_is_wrong_over_the_catalogue(name):
+    found = verifier.agreement(problem_of(name))
+    assert (found.wrongly_accepted, found.wrongly_rejected) == (0, 0)
