@@ -8,16 +8,14 @@ product's least by itself can only make the answer smaller: it stays a lower bou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
 
 from pruner.rule import BoolColumn, FloatColumn
-from pruner.task import Decision, Quantity, Space, Term
+from pruner.task import Decision, Quantity, Space
 
-_FIRST = np.zeros(1, np.intp)
 MOST = 65_536  # combinations; with more than that nothing is said
 
 
@@ -31,15 +29,16 @@ class _Choices:
     def with_(self, other: _Choices) -> _Choices:
         """Every choice of the one with every choice of the other."""
         both = (self.terms[:, :, None] * other.terms[:, None, :]).reshape(len(self.terms), -1)
-        return _Choices((self.steer[:, None] * other.steer).ravel(), both).reduced()
+        return _Choices(np.multiply.outer(self.steer, other.steer).ravel(), both).reduced()
 
     def reduced(self) -> _Choices:
         """One choice for each steering product, with the least of every term."""
-        order = self.steer.argsort(kind="stable")
+        order = np.argsort(self.steer, kind="stable")
         steer = self.steer[order]
-        starts = np.concatenate((_FIRST, (steer[1:] != steer[:-1]).nonzero()[0] + 1))
-        terms = self.terms.take(order, axis=1)
-        return _Choices(steer[starts], np.minimum.reduceat(terms, starts, axis=1))
+        first = np.ones(len(steer), dtype=bool)
+        np.not_equal(steer[1:], steer[:-1], out=first[1:])
+        starts = np.flatnonzero(first)
+        return _Choices(steer[starts], np.minimum.reduceat(self.terms[:, order], starts, axis=1))
 
 
 def least_together(
@@ -56,49 +55,47 @@ def least_together(
         return None
     if not any(q.involves(decision.name) for q in (*steer, *limits)):
         return None
-    terms, steered_by = [term for q in limits for term in q.terms], steer[0].terms[0]
-    own = _choices(space, decision.name, terms, steered_by)
-    others = frozenset[str]().union(*(q.decisions for q in (*steer, *limits))) - {decision.name}
-    rest = [
-        space.once(name, (limited, steering), partial(_left, space, name, terms, steered_by))
-        for name in sorted(others)
-    ]
-    none = _Choices(np.ones(1), np.ones((len(terms), 1)))
-    together = reduce(_Choices.with_, rest) if rest else none
-    if len(own.steer) * len(together.steer) > MOST:
-        return None
-    steered = together.steer[:, None] * (steered_by.coefficient * own.steer)
-    beyond = (steered < bounds[0]) | (steered > bounds[1])
-    return reduce(np.maximum, _least(limits, own.terms, together.terms, beyond))
+    found = [_least(space, decision, q, steer[0], bounds) for q in limits]
+    said = [f for f in found if f is not None]
+    return reduce(np.maximum, said) if said else None
 
 
 def _least(
-    limits: Sequence[Quantity], own: FloatColumn, together: FloatColumn, beyond: BoolColumn
-) -> Iterator[FloatColumn]:
-    """For each limit ``(v,)``; its terms' rows are ``own`` ``(terms, v)`` and ``together``
-    ``(terms, m)``, and ``beyond`` ``(m, v)`` says what is out of bounds.
-    """
-    start = 0
-    for limit in limits:
-        rows = slice(start, start := start + len(limit.terms))
-        scale = np.array([term.coefficient for term in limit.terms])
-        need = together[rows].T @ (own[rows] * scale[:, None])
-        need[beyond] = np.inf
-        yield np.minimum.reduce(need, axis=0)
+    space: Space,
+    decision: Decision,
+    limited: Quantity,
+    steer: Quantity,
+    bounds: tuple[float, float],
+) -> FloatColumn | None:
+    own = _choices(space, decision.name, limited, steer)
+    others = (limited.decisions | steer.decisions) - {decision.name}
+    rest = [
+        space.once(name, (id(limited), id(steer)), partial(_left, space, name, limited, steer))
+        for name in sorted(others)
+    ]
+    none = _Choices(np.ones(1), np.ones((len(limited.terms), 1)))
+    together = reduce(_Choices.with_, rest) if rest else none
+    if len(own.steer) * len(together.steer) > MOST:
+        return None
+    scale = np.array([term.coefficient for term in limited.terms])
+    need = (own.terms.T * scale) @ together.terms
+    steered = np.multiply.outer(steer.terms[0].coefficient * own.steer, together.steer)
+    suits = (steered >= bounds[0]) & (steered <= bounds[1])
+    return np.asarray(np.where(suits, need, np.inf).min(axis=1), dtype=np.float64)
 
 
-def _left(space: Space, name: str, terms: Sequence[Term], steer: Term) -> _Choices:
+def _left(space: Space, name: str, limited: Quantity, steer: Quantity) -> _Choices:
     """The choices among the values that a decision has left."""
-    return _choices(space, name, terms, steer, space.allowed[name]).reduced()
+    return _choices(space, name, limited, steer, space.allowed[name]).reduced()
 
 
 def _choices(
     space: Space,
     name: str,
-    terms: Sequence[Term],
-    steer: Term,
+    limited: Quantity,
+    steer: Quantity,
     allowed: BoolColumn | slice = slice(None),
 ) -> _Choices:
-    products = [space.product(name, term.parts.get(name, ())) for term in terms]
-    own = space.product(name, steer.parts.get(name, ()))
+    products = [space.product(name, term.parts.get(name, ())) for term in limited.terms]
+    own = space.product(name, steer.terms[0].parts.get(name, ()))
     return _Choices(own[allowed], np.array(products)[:, allowed])

@@ -17,6 +17,7 @@ from pruner.bounds import compute_us, least_us
 from pruner.conflicts import conflict_ways
 from pruner.levels import levels_of
 from pruner.machine import Machine, blocks_of, machine_of
+from pruner.once import once_a_table
 from pruner.traffic import Traffic, traffic_of
 
 Floats = NDArray[np.float64]
@@ -94,6 +95,7 @@ def features(table: KernelTable, chip: Chip) -> NDArray[np.float32]:
     return np.stack(columns, axis=1).astype(np.float32)
 
 
+@once_a_table
 def row_features(table: KernelTable, chip: Chip) -> Columns:
     """Feature name -> ``(n,)`` over the rows of the table."""
     machine, traffic = machine_of(chip), traffic_of(table)

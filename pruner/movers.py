@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from hwsim.mlu_sram.chip import MluChip
 from hwsim.table import KernelTable
 from pruner.machine import Machine, blocks_of
 from pruner.once import once_a_chip
+from pruner.traffic import streams_of
 
 Floats = NDArray[np.float64]
 
@@ -76,8 +77,22 @@ def _ascend(chip: AscendChip, stream: str) -> Way:
 
 def movers_us(table: KernelTable, chip: Chip, machine: Machine) -> Floats:
     """``(n,)`` the slowest engine of the busiest core, all its transfers back to back."""
+    return _slowest_us(table, machine, engines_of(chip))
+
+
+def carriers_us(table: KernelTable, chip: Chip, machine: Machine) -> tuple[Floats, Floats]:
+    """The same of the engines that reach off chip, and of those that stay within a core's or a
+    cluster's memories.
+    """
+    inside = streams_of(table.backend)[2]
+    within = [engine for engine in engines_of(chip) if set(engine) <= set(inside)]
+    across = [engine for engine in engines_of(chip) if engine not in within]
+    return _slowest_us(table, machine, across), _slowest_us(table, machine, within)
+
+
+def _slowest_us(table: KernelTable, machine: Machine, engines: Iterable[Engine]) -> Floats:
     slowest = np.zeros(table.n)
-    for engine in engines_of(chip):
+    for engine in engines:
         used = [s for s in engine if f"{s}_bytes" in table.columns]
         busy = sum((_busy_us(table, s, engine[s], machine) for s in used), np.zeros(table.n))
         slowest = np.maximum(slowest, busy)

@@ -198,11 +198,11 @@ class Space:
 
         ``None`` where the task does not have the quantity or the decision has no part in it.
         """
-        return self._bound(quantity, decision, np.minimum)
+        return self._bound(quantity, decision, np.min)
 
     def most(self, quantity: str, decision: Decision) -> FloatColumn | None:
         """``(v,)``: the most that the quantity can be for each value; ``None`` as for least."""
-        return self._bound(quantity, decision, np.maximum)
+        return self._bound(quantity, decision, np.max)
 
     def quantities(self, name: str) -> Sequence[Quantity]:
         """The task's quantities of a name."""
@@ -212,11 +212,8 @@ class Space:
         """``(v,)``: the product of some parts of each value of a decision."""
         key = (name, parts)
         if key not in self._products:
-            values = self._by_name[name].values
-            product = values[:, parts[0]] if parts else np.ones(len(values), np.int64)
-            for part in parts[1:]:
-                product = product * values[:, part]
-            self._products[key] = product.astype(np.float64)
+            columns = self._by_name[name].values[:, parts]
+            self._products[key] = columns.prod(axis=1).astype(np.float64)
         return self._products[key]
 
     def remove(self, name: str, gone: BoolColumn) -> None:
@@ -232,7 +229,9 @@ class Space:
         answer: T = known[key]
         return answer
 
-    def _bound(self, name: str, decision: Decision, best: np.ufunc) -> FloatColumn | None:
+    def _bound(
+        self, name: str, decision: Decision, best: Callable[[FloatColumn], float]
+    ) -> FloatColumn | None:
         found = [
             self._total(quantity, decision, best)
             for quantity in self.quantities(name)
@@ -240,7 +239,9 @@ class Space:
         ]
         return reduce(np.maximum, found) if found else None
 
-    def _total(self, quantity: Quantity, decision: Decision, best: np.ufunc) -> FloatColumn:
+    def _total(
+        self, quantity: Quantity, decision: Decision, best: Callable[[FloatColumn], float]
+    ) -> FloatColumn:
         total: FloatColumn = np.zeros(len(decision.values))
         for term in quantity.terms:
             rest = term.coefficient * math.prod(
@@ -252,8 +253,10 @@ class Space:
             total += rest * self.product(decision.name, own) if own else rest
         return total
 
-    def _extreme(self, name: str, parts: tuple[int, ...], best: np.ufunc) -> float:
+    def _extreme(
+        self, name: str, parts: tuple[int, ...], best: Callable[[FloatColumn], float]
+    ) -> float:
         def extreme() -> float:
-            return float(best.reduce(self.product(name, parts)[self.allowed[name]]))
+            return float(best(self.product(name, parts)[self.allowed[name]]))
 
         return self.once(name, (parts, best), extreme)

@@ -115,20 +115,30 @@ class Loop:
         return min(self.budget.batch, self.budget.trials - self.tally.measured)
 
     def _score(self) -> Callable[[Pool], NDArray[np.float64]] | None:
-        prior = self.stage is not None and self.stage.graph_prior_asked
-        if not (prior or self.model.ready):
+        stage = self.stage
+        if not (self.model.ready or (stage and (stage.drafts or stage.graph_prior_asked))):
             return None
 
         def score(pool: Pool) -> NDArray[np.float64]:
             table, readable = self.problem.read(pool)
             predicted = np.full(len(pool), np.inf)
             if len(table):
-                scores = prior_scores(self.problem, self.stage, pool, table, readable)
-                known = self.model.predict(table) if scores is None else scores
-                predicted[readable] = np.nan_to_num(known, nan=np.inf)
+                known = self._scores(pool, table, readable)
+                predicted[readable] = np.where(np.isnan(known), np.inf, known)
             return predicted
 
         return score
+
+    def _scores(
+        self, pool: Pool, table: KernelTable, readable: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Of the prior if it is asked, else of the model, and of the draft until that is ready."""
+        scores = prior_scores(self.problem, self.stage, pool, table, readable)
+        if scores is not None:
+            return scores
+        if self.model.ready or self.stage is None:
+            return self.model.predict(table)
+        return self.stage.draft(table)
 
     def _one_round(self) -> tuple[list[Offer], bool]:
         """Propose and judge until the batch is full; verify, measure, learn.

@@ -222,14 +222,16 @@ def search(
     budget = Budget(spec.trials, spec.batch)
     if arm.tvm:
         return TvmSearch(problem, backend, journal, budget, spec.seed, stopped)
+    stage = _trial_stage(problem, arm, rules, spec, listed, prior)
+    drafted = stage is not None and stage.drafts
     return Loop(
         problem=problem,
         strategy=_strategy(problem, spec, kept, journal),
-        stage=_trial_stage(problem, arm, rules, spec, listed, prior),
+        stage=stage,
         backend=backend,
         journal=journal,
         budget=budget,
-        model=MODELS[spec.cost_model](problem.chip, spec.seed),
+        model=MODELS[spec.cost_model](problem.chip, spec.seed, drafted),
         stopped=stopped,
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,17 @@ class Entry:
 
 
 def measure_folder(folder: Path, part: str) -> list[Entry]:
-    """The entries of ``folder/<family>/<part>``, families and datasets by name.
+    """The entries of ``folder/<family>/<part>``, families and datasets by name; raises as
+    :func:`datasets`.
+    """
+    entries: list[Entry] = []
+    for dataset, found in groupby(datasets(folder, part), key=lambda pair: pair[0]):
+        entries += _entries(dataset, part, [finding for _, finding in found])
+    return entries
+
+
+def datasets(folder: Path, part: str) -> Iterator[tuple[str, Finding]]:
+    """What every dataset of ``folder/<family>/<part>`` says, with the dataset's name.
 
     Raises
     ------
@@ -76,13 +87,11 @@ def measure_folder(folder: Path, part: str) -> list[Entry]:
             f"{folder}: no .csv or .csv.gz in any <family>/validation or <family>/calibration"
         )
     shelf = Shelf(folder / "chips")
-    paths = [path for family in families for path in files(family / part)]
-    return [entry for path in paths for entry in _entries(path, part, shelf)]
+    for path in (path for family in families for path in files(family / part)):
+        yield from ((stem(path), finding) for finding in _read(path, shelf))
 
 
-def _entries(path: Path, part: str, shelf: Shelf) -> list[Entry]:
-    dataset = stem(path)
-    findings = _read(path, shelf)
+def _entries(dataset: str, part: str, findings: Sequence[Finding]) -> list[Entry]:
     parts = [f for f in findings if isinstance(f, Part)]
     skips = [f for f in findings if isinstance(f, Skip)]
     entries = [e for p in parts for e in _compare(Entry(dataset, part, p.chip.name), p)]

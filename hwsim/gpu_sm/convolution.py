@@ -21,13 +21,13 @@ _BANKS = 32
 # Accumulators and inputs that the compiler holds where inputs are used again by a later output; 60
 # registers with addresses: registers of the 2080 Ti convolutions (Kernel Tuning Toolkit), fitted.
 _AHEAD_REGISTERS = 36
-# What follows is of loads straight to registers, counted in what NVRTC 11.8 and 12.2 make of this
-# kernel for compute capability 8.0, filters of 9 to 17 a side.  An ordinary load adds a constant to
-# an address that all have in common, a read-only one has its own computed.
-_DIRECT_REGISTERS = 4  # beyond accumulators and addressing, where inputs are not loaded ahead
-_ADDRESS_OPS, _CHECKED_ADDRESS_OPS = 3, 5  # integer instructions of a read-only load, beyond one
+# What follows is of read-only loads straight to registers, counted in what NVRTC 11.8 and 12.2 make
+# of this kernel for compute capability 8.0, filters of 9 to 17 a side.  An ordinary load adds a
+# constant to an address that all have in common, a read-only one has its own computed.
+_ADDRESS_OPS, _CHECKED_ADDRESS_OPS = 3, 5  # integer instructions a load, beyond one
 _ROW_REGISTERS = 3  # a value and its 64-bit address, for each input of a filter row
 _REUSE_REGISTERS = 2.1  # for each output and column of the filter, where rows are used again
+_HOARD_INPUTS = 200  # live inputs that take all registers: 133 are used at 120, 255 at 225
 _UNROLLED_MACS = 2048  # in bounds checks: 2,028 are unrolled, of 2,700 a loop is left ...
 _ROLLED_REGISTERS = 190  # ... which uses 187 to 194
 
@@ -72,7 +72,7 @@ def convolution_2d(
     reused = (ty > 1) & (by < filter_size)
     live = np.where(reused, np.minimum(span, filter_size) * wide, 0)
     addressed = (use_shared == 0) & (cached > 0)
-    operands = np.where(use_shared > 0, _operands(tx * ty, reused, filter_size), _DIRECT_REGISTERS)
+    operands = _operands(tx * ty, reused, filter_size)
     ahead = _read_ahead(wide, tx * ty, live, checked, filter_size) - tx * ty
     hoarding = (use_shared > 0) | ~(addressed | checked)
     return KernelTable.of(
@@ -128,13 +128,10 @@ def _read_ahead(
     It has those of a filter row under way, and keeps what later outputs use; in bounds checks one
     is loaded after the other, unless the code is so long that a loop is left.
     """
-    row = _ROW_REGISTERS * wide
-    reuse = (live > 0) * _REUSE_REGISTERS * filter_size * outputs
-    ahead = np.where(
-        row + live > MAX_REGISTERS_THREAD, MAX_REGISTERS_THREAD, np.maximum(row, reuse)
-    )
+    row = np.maximum(_ROW_REGISTERS * wide, (live > 0) * _REUSE_REGISTERS * filter_size * outputs)
+    free = np.where(live >= _HOARD_INPUTS, MAX_REGISTERS_THREAD, row)
     rolled = (filter_size**2 * outputs > _UNROLLED_MACS) * _ROLLED_REGISTERS
-    most = np.minimum(np.where(checked, rolled, ahead), MAX_REGISTERS_THREAD)
+    most = np.minimum(np.where(checked, rolled, free), MAX_REGISTERS_THREAD)
     return np.asarray(most - ADDRESSING_REGISTERS)
 
 

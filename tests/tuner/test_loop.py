@@ -446,7 +446,7 @@ def test_programs_off_the_columns_road_tune_as_well(
 
     monkeypatch.setattr(Sketch, "kernels", some)
     path = tmp_path / "run.jsonl"
-    execute(own, spec("two-stage", batch=16), path)
+    execute(own, spec("two-stage", batch=16, strategy="random"), path)
     log = Log(path)
     assert len(log.measured) == TRIALS
     odd = [t for t in log.measured if sum(t.decisions) % 2]

@@ -32,7 +32,7 @@ def measured(n: int, seed: int) -> tuple[KernelTable, np.ndarray]:
 
 
 def accuracy(name: str, seed: int = 0) -> float:
-    model = MODELS[name](load_chip(CHIP), seed)
+    model = MODELS[name](load_chip(CHIP), seed, False)
     model.update(*measured(60, 0))
     table, latency = measured(60, 1)
     return pairwise_accuracy(model.predict(table), latency, np.zeros(len(latency), np.int64))
@@ -55,7 +55,7 @@ def test_chance_and_truth_are_the_ends_of_the_scale() -> None:
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_same_seed_predicts_the_same(name: str) -> None:
     def predictions(seed: int) -> np.ndarray:
-        model = MODELS[name](load_chip(CHIP), seed)
+        model = MODELS[name](load_chip(CHIP), seed, False)
         model.update(*measured(20, 0))
         return model.predict(measured(60, 1)[0])
 
@@ -64,7 +64,7 @@ def test_the_same_seed_predicts_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mixed", "lightgbm", "mlp"])
 def test_no_learned_model_speaks_before_it_has_seen_enough_that_works(name: str) -> None:
-    model = MODELS[name](load_chip(CHIP), 0)
+    model = MODELS[name](load_chip(CHIP), 0, False)
     table, latency = measured(60, 0)
     model.update(table.take_candidates(range(8)), latency[:8])
     assert not model.ready
@@ -78,7 +78,7 @@ def test_no_learned_model_speaks_before_it_has_seen_enough_that_works(name: str)
 
 @pytest.mark.parametrize("name", ["mixed", "lightgbm", "mlp"])
 def test_only_failures_teach_nothing(name: str) -> None:
-    model = MODELS[name](load_chip(CHIP), 0)
+    model = MODELS[name](load_chip(CHIP), 0, False)
     table, latency = measured(60, 0)
     model.update(table, np.full(len(latency), np.inf))
     assert not model.ready
@@ -86,7 +86,7 @@ def test_only_failures_teach_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mixed", "lightgbm", "mlp"])
 def test_candidates_that_are_all_alike_are_predicted_to_stay_so(name: str) -> None:
-    model = MODELS[name](load_chip(CHIP), 0)
+    model = MODELS[name](load_chip(CHIP), 0, False)
     alike = measured(60, 0)[0].take_candidates([0])
     table = KernelTable.concat([alike] * 20)
     model.update(table, np.full(20, 7.0))

@@ -1,4 +1,7 @@
-"""Cost models: one protocol, one file each; a model is made from a chip and a seed."""
+"""Cost models: one protocol, one file each.
+
+A model is made from a chip, a seed, and whether the run's pruner has a draft for it to correct.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from tuner.models.random import RandomModel
 
 DEFAULT_MODEL = "mixed"
 
-MODELS: dict[str, Callable[[Chip, int], CostModel]] = {
-    "mixed": lambda chip, seed: Learned(chip, Mixed(seed)),
-    "lightgbm": lambda chip, seed: Learned(chip, Trees(seed)),
-    "mlp": lambda chip, seed: Learned(chip, Mlp(seed)),
-    "random": lambda chip, seed: RandomModel(seed),
-    "oracle": lambda chip, seed: OracleModel(chip),
+MODELS: dict[str, Callable[[Chip, int, bool], CostModel]] = {
+    "mixed": lambda chip, seed, drafted: Learned(chip, Mixed(seed), drafted),
+    "lightgbm": lambda chip, seed, drafted: Learned(chip, Trees(seed), drafted),
+    "mlp": lambda chip, seed, drafted: Learned(chip, Mlp(seed), drafted),
+    "random": lambda chip, seed, drafted: RandomModel(seed),
+    "oracle": lambda chip, seed, drafted: OracleModel(chip),
 }
 
 __all__ = ["DEFAULT_MODEL", "MODELS", "CostModel"]

@@ -1,0 +1,128 @@
+"""A first guess of every latency, from the kernel table and the data sheet alone.
+
+A lower bound says what cannot be good; of many candidates with the same bound it does not say which
+one is.  The draft adds what the bound leaves out: traffic beyond the distinct bytes, engines that
+wait for each other where a buffer has one copy, on a GPU the warps that it takes to hide latency.
+It is rough, needs no measurement and is fitted to none; it orders candidates until a run has
+measurements to learn from, and prunes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.chip import Chip
+from hwsim.gpu_sm.chip import WARP, GpuChip
+from hwsim.gpu_sm.occupancy import occupancy_of
+from hwsim.gpu_sm.rows import Rows
+from hwsim.table import KernelTable
+from pruner.features import Columns, row_features
+from pruner.machine import blocks_of, machine_of
+from pruner.movers import carriers_us
+from pruner.traffic import streams_of, traffic_of
+
+Floats = NDArray[np.float64]
+
+LEAST_LINE_USE = 1 / 32  # one byte of a sector
+INDEPENDENT = 8.0  # accumulators of a thread whose FMAs follow each other without waiting, at most
+SPILL_TRIPS = 4.0  # accesses of a spilled register for one of a kept one
+
+
+def draft_us(table: KernelTable, chip: Chip) -> Floats:
+    """``(n_candidates,)`` guessed microseconds; ``KeyError`` for a backend that has no draft."""
+    of_backend = DRAFTS[chip.backend]
+    rows = of_backend(table, chip, row_features(table, chip)) if table.n else np.zeros(0)
+    return np.asarray(table.per_candidate(rows), dtype=np.float64)
+
+
+def _npu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
+    """Two pipelines, one in the other: bytes come to the staging memory, and from there to the
+    operands' while the unit computes.  What goes straight to the operands' is staged there.
+    """
+    machine = machine_of(chip)
+    across, within = carriers_us(table, chip, machine)
+    across = np.maximum(across, _refetched_us(table, chip, of))
+    filling = 1 / np.maximum(of["block_steps"], 1)  # a pipeline fills once
+    staged = np.where(within > 0, 1.0, of["inner_depth"])
+    copies = np.maximum(of["stage_depth"], staged)
+    core = _overlapped([of["compute_us"], within], of["inner_depth"], filling)
+    vector = of["vector_us"] / of["core_share"]
+    rounds = np.ceil(blocks_of(table) / machine.cores_for(table))
+    start = machine.launch_us + rounds * machine.core_start_us
+    return np.asarray(start + _overlapped([core, across, vector], copies, filling))
+
+
+def _overlapped(parts: list[Floats], copies: Floats, filling: Floats) -> Floats:
+    """One after the other where a buffer has one copy; with two the longest hides the others, but
+    for the share of the first filling.
+    """
+    longest, one_by_one = np.maximum.reduce(parts), np.sum(parts, axis=0)
+    exposed = np.where(copies >= 2, filling, 1.0)
+    return np.asarray(longest + exposed * (one_by_one - longest))
+
+
+def _refetched_us(table: KernelTable, chip: Chip, of: Columns) -> Floats:
+    """All bytes that cross the edge of the cores, at the rate of where they come from."""
+    machine, traffic = machine_of(chip), traffic_of(table)
+    rate = np.full(table.n, machine.offchip_bytes_per_us)
+    if machine.caches:
+        cached = max(machine.offchip_bytes_per_us, machine.cache_bytes_per_us)
+        rate = np.where(traffic.unique_bytes > machine.cache_bytes, rate, cached)
+    return np.asarray(traffic.offchip_bytes / np.maximum(of["line_use"], LEAST_LINE_USE) / rate)
+
+
+def _gpu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
+    """Units of an SM, L2 and DRAM, and the waiting of the warps: the root of the sum of squares, so
+    that what is longest counts most.
+    """
+    gpu, machine, traffic = cast(GpuChip, chip), machine_of(chip), traffic_of(table)
+    threads = np.maximum(table["threads"], 1)
+    blocks_sm = np.ceil(blocks_of(table) / gpu.sms)
+    resident = np.minimum(np.maximum(occupancy_of(Rows(table), gpu).blocks_sm, 1), blocks_sm)
+    idle_lanes = np.ceil(threads / WARP) * WARP / threads
+    crossing = traffic.offchip_bytes / np.maximum(of["line_use"], LEAST_LINE_USE)
+    l1_bytes = (
+        (traffic.onchip_bytes * of["conflict_ways"] + crossing) * idle_lanes / of["wave_fill"]
+    )
+    l2_rate = min(gpu.l2_bytes_clk, gpu.l2_bytes_clk_sm * gpu.sms) * gpu.clock_mhz
+    units = [
+        _arithmetic_us(table, gpu, of, resident * threads, idle_lanes),
+        l1_bytes / (gpu.l1_bytes_clk_sm * gpu.sms * gpu.clock_mhz),
+        crossing / l2_rate,
+        of["unique_us"],
+    ]
+    busy = np.sqrt(np.sum(np.square(units), axis=0)) * (1 + SPILL_TRIPS * of["spill_share"])
+    cached = traffic.unique_bytes <= machine.cache_bytes
+    latency = np.where(cached, gpu.l2_latency, gpu.dram_latency) / gpu.clock_mhz
+    waiting = np.ceil(blocks_sm / resident) * _waits(table, gpu) * latency
+    return np.asarray(gpu.launch_us + np.hypot(busy, waiting))
+
+
+def _arithmetic_us(
+    table: KernelTable, gpu: GpuChip, of: Columns, threads_sm: Floats, idle_lanes: Floats
+) -> Floats:
+    """An FMA waits ``fma_latency`` clocks for the one before, unless other threads or accumulators
+    have one to issue meanwhile (Little's law).
+    """
+    in_flight = threads_sm * np.clip(table["acc_regs"], 1, INDEPENDENT)
+    fed = np.minimum(in_flight / (gpu.fma_lanes_sm * gpu.fma_latency), 1.0)
+    lanes = np.where(table["tensor_core"] > 0, 1.0, idle_lanes)
+    return np.asarray(
+        of["compute_us"] / fed * lanes + of["vector_us"] * idle_lanes / of["wave_fill"]
+    )
+
+
+def _waits(table: KernelTable, gpu: GpuChip) -> Floats:
+    """Times that a thread waits for loads from outside the SM, several of which are in flight."""
+    waits = np.zeros(table.n)
+    for into in ("shared", "local"):
+        loads = [f"{s}_count" for s in streams_of("gpu_sm")[0] if s.endswith(into)]
+        count = np.sum([table[c] for c in loads if c in table.columns], axis=0)
+        waits = waits + np.ceil(count / gpu.model.loads_in_flight)
+    return waits / np.maximum(table["pipeline_stages"], 1)
+
+
+DRAFTS = {"ascend_cube": _npu, "mlu_sram": _npu, "gpu_sm": _gpu}

@@ -1,0 +1,104 @@
+"""The draft: finite, each candidate for itself, and in the right order on known kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from hwsim.backends import simulate
+from hwsim.chips import load_chip
+from hwsim.mlu_sram.kernels import matmul_table
+from hwsim.mlu_sram.tiles import MatmulTiles
+from pruner.draft import DRAFTS, draft_us
+from pruner.gate import Gate
+from pruner.registry import installed
+from pruner.testing import random_table
+from pruner.trial import TrialStage
+
+CHIPS: dict[str, Any] = {
+    "ascend_cube": load_chip("ascend-910b1"),
+    "mlu_sram": load_chip("mlu370-s4"),
+    "gpu_sm": load_chip("a100-sxm-40gb"),
+}
+FASTER = {
+    "ascend_cube": {"hbm_gb_per_s": 2.0, "l2_gb_per_s": 2.0, "clock_mhz": 1.1},
+    "mlu_sram": {"ddr_gbps": 2.0, "core_ddr_gbps": 2.0, "clock_mhz": 1.1},
+    "gpu_sm": {"dram_gbps": 2.0, "l1_bytes_clk_sm": 2, "dram_latency": 0.5, "clock_mhz": 1.1},
+}
+
+
+@pytest.mark.parametrize("backend", DRAFTS)
+@settings(deadline=None)
+@given(seed=st.integers(0, 1000))
+def test_finite_above_launch_and_independent_of_company(backend: str, seed: int) -> None:
+    chip, table = CHIPS[backend], random_table(backend, 40, np.random.default_rng(seed))
+    draft = draft_us(table, chip)
+    assert draft.shape == (table.n_candidates,)
+    assert np.isfinite(draft).all()
+    assert (draft >= chip.launch_us).all()
+    some = [17, 3]
+    assert np.array_equal(draft_us(table.take_candidates(some), chip), draft[some])
+
+
+@pytest.mark.parametrize("backend", DRAFTS)
+def test_nothing_to_draft(backend: str) -> None:
+    empty = random_table(backend, 0, np.random.default_rng(0))
+    assert draft_us(empty, CHIPS[backend]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("backend", "field"), [(b, f) for b, fields in FASTER.items() for f in fields]
+)
+def test_a_better_chip_never_drafts_slower(backend: str, field: str) -> None:
+    chip, table = CHIPS[backend], random_table(backend, 200, np.random.default_rng(1))
+    value = getattr(chip, field)
+    better = msgspec.structs.replace(chip, **{field: type(value)(value * FASTER[backend][field])})
+    assert (draft_us(table, better) <= draft_us(table, chip) * (1 + 1e-9)).all()
+
+
+def test_two_copies_of_a_buffer_overlap_what_one_does_not() -> None:
+    one = MatmulTiles(m=1024, n=1024, k=1024, tile_m=64, tile_n=256, tile_k=128)
+    tiles = [replace(one, double_buffer=d) for d in (False, True)]
+    single, double = draft_us(matmul_table(tiles, CHIPS["mlu_sram"]), CHIPS["mlu_sram"])
+    assert double < single
+
+
+def test_it_orders_the_tiles_of_a_matmul_as_the_simulator_does() -> None:
+    chip, sizes = CHIPS["mlu_sram"], (32, 64, 128, 256)
+    tiles = [
+        MatmulTiles(m=1024, n=1024, k=1024, tile_m=m, tile_n=n, tile_k=k)
+        for m in sizes for n in sizes for k in sizes
+    ]  # fmt: skip
+    table = matmul_table(tiles, chip)
+    latency = table.per_candidate(simulate(table, chip).latency_us)
+    ran = np.isfinite(latency)
+    assert ran.sum() > 20
+    assert spearmanr(draft_us(table, chip)[ran], latency[ran]).statistic > 0.8
+
+
+@pytest.mark.parametrize("backend", DRAFTS)
+def test_the_stage_puts_what_cannot_run_last(backend: str) -> None:
+    rules = [r for r in (installed().parse(s) for s in LIMITS) if backend in r.backends]
+    stage = TrialStage(rules, Gate(), CHIPS[backend])
+    table = random_table(backend, 300, np.random.default_rng(2))
+    order = stage.draft(table)
+    broken = stage.judge(table, [f"{i}" for i in range(300)], rescue=False).code >= 0
+    assert 0 < broken.sum() < 300
+    assert np.isinf(order[broken]).all()
+    assert np.array_equal(order[~broken], np.log(draft_us(table, CHIPS[backend])[~broken]))
+
+
+LIMITS = (
+    "tvm-verifier{limit=shared}",
+    "tvm-verifier{limit=threads}",
+    "capacity{scope=l0a}",
+    "capacity{scope=nram}",
+    "capacity{scope=wram}",
+)
