@@ -125,4 +125,11 @@ def _waits(table: KernelTable, gpu: GpuChip) -> Floats:
     return waits / np.maximum(table["pipeline_stages"], 1)
 
 
-DRAFTS = {"ascend_cube": _npu, "mlu_sram": _npu, "gpu_sm": _gpu}
+def _cpu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
+    """Arithmetic with the lanes that work (``occupancy``), and what comes from beyond the cores."""
+    lanes_cores = of["occupancy"] * of["core_share"]
+    busy = of["compute_us"] / of["occupancy"] + of["vector_us"] / lanes_cores
+    return np.asarray(machine_of(chip).launch_us + busy + _refetched_us(table, chip, of))
+
+
+DRAFTS = {"ascend_cube": _npu, "mlu_sram": _npu, "gpu_sm": _gpu, "cpu": _cpu}

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.containment import Disabled
-from pruner.draft import DRAFTS, draft_us
+from pruner.draft import draft_us
 from pruner.engine import Engine
 from pruner.features import features
 from pruner.gate import Gate, Opinion, not_asked
@@ -126,15 +126,10 @@ class TrialStage:
 
     def draft(self, table: KernelTable) -> NDArray[np.float64]:
         """Log microseconds to order candidates by while nothing is learnt, ``(n_candidates,)``:
-        ``inf`` beyond a hard limit.  Only where it :attr:`drafts`.
+        ``inf`` beyond a hard limit.
         """
         hopeless = self._hard[self._objections(table).code()]
         return np.where(hopeless, np.inf, np.log(draft_us(table, self.chip)))
-
-    @property
-    def drafts(self) -> bool:
-        """Whether there is a draft for the chip's backend."""
-        return self.chip.backend in DRAFTS
 
     def observe(self, table: KernelTable, hashes: Sequence[str], latency_us: ArrayLike) -> None:
         """Learn from measurements: one latency a candidate, ``inf`` for a failure."""

@@ -115,8 +115,7 @@ class Loop:
         return min(self.budget.batch, self.budget.trials - self.tally.measured)
 
     def _score(self) -> Callable[[Pool], NDArray[np.float64]] | None:
-        stage = self.stage
-        if not (self.model.ready or (stage and (stage.drafts or stage.graph_prior_asked))):
+        if not self.model.ready and self.stage is None:
             return None
 
         def score(pool: Pool) -> NDArray[np.float64]:

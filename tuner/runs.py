@@ -223,7 +223,6 @@ def search(
     if arm.tvm:
         return TvmSearch(problem, backend, journal, budget, spec.seed, stopped)
     stage = _trial_stage(problem, arm, rules, spec, listed, prior)
-    drafted = stage is not None and stage.drafts
     return Loop(
         problem=problem,
         strategy=_strategy(problem, spec, kept, journal),
@@ -231,7 +230,7 @@ def search(
         backend=backend,
         journal=journal,
         budget=budget,
-        model=MODELS[spec.cost_model](problem.chip, spec.seed, drafted),
+        model=MODELS[spec.cost_model](problem.chip, spec.seed, stage is not None),
         stopped=stopped,
     )
 
