@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from hwsim.columns import Column, columns_of
 
 Array = NDArray[Any]  # int64 or float64, as the column is declared
+_DTYPES = {name: np.dtype(name) for name in ("int64", "float64")}
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,8 @@ class KernelTable:
         backend = tables[0].backend
         if any(t.backend != backend for t in tables):
             raise ValueError("concat: tables of different backends")
+        if len(tables) == 1:
+            return tables[0].anew()
         names = dict.fromkeys(name for t in tables for name in t.columns)
         columns = {name: np.concatenate([t[name] for t in tables]) for name in names}
         offsets = np.cumsum([0] + [t.n_candidates for t in tables[:-1]])
@@ -172,7 +175,11 @@ class KernelTable:
 
 def _checked(column: Column, values: ArrayLike, n: int) -> Array:
     array = np.asarray(values)
-    if array.ndim == 0 or array.shape == (1,):
+    if n == 1 and array.size == 1 and array.ndim < 2 and 0 <= (value := array.item()) < np.inf:
+        # what follows for one number, in a tenth of the time
+        fits = array.dtype == _DTYPES[column.dtype] and array.ndim
+        return array if fits else np.array((value,), column.dtype)
+    if array.shape != (n,) and array.shape in ((), (1,)):
         array = np.broadcast_to(array.reshape(()), (n,))
     if array.shape != (n,):
         raise ValueError(f"column {column.name!r}: shape {array.shape}, expected ({n},)")

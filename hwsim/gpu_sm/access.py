@@ -11,6 +11,7 @@ group takes as many wavefronts as its fullest bank has distinct words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -144,7 +145,42 @@ def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
 def pattern(*key: float) -> list[float]:
     """Sectors, lines and both wavefronts of one pattern, told by ``capped`` numbers."""
     found = _KNOWN.get(key)
-    return _known([key])[:, 0].tolist() if found is None else found
+    if found is None:
+        found = _one_warp(*(int(min(x, _FAR)) for x in key))
+        if found is None:
+            return np.asarray(_known([key])[:, 0]).tolist()
+        _remember({key: found})
+    return found
+
+
+def _one_warp(width: int, run: int, step1: int, step2: int, threads: int) -> list[float] | None:
+    """What :func:`_warps` says of one pattern, sooner; None where several warps are averaged."""
+    run, live = max(run, 1), min(max(threads, 1), WARP)
+    if WARP % run and run % WARP:
+        return None
+    start = [t % run * step1 + t // run * step2 for t in range(live)]
+    start += start[:1] * (WARP - live)
+    ends = start + [s + width - 1 for s in start]
+    words = max(width // BANK_BYTES, 1)
+    lanes = WARP if words == 1 else WARP // 2 if words == 2 else WARP // 4  # of one pass
+    apart = together = _one_after_another(start, words, lanes)
+    if words > 1 and (_pairs_agree(start, 1) or _pairs_agree(start, 2)):
+        together = _one_after_another(start, words, 2 * lanes)
+    blocks = (len({end // size for end in ends}) for size in (SECTOR_BYTES, LINE_BYTES))
+    return [*map(float, blocks), together, apart]
+
+
+def _pairs_agree(start: list[int], bit: int) -> bool:
+    return all(s == start[t ^ bit] for t, s in enumerate(start))
+
+
+def _one_after_another(start: list[int], words: int, lanes: int) -> float:
+    """Wavefronts of groups of ``lanes``: each takes as many as its fullest bank has words."""
+    passes = 0
+    for i in range(0, WARP, lanes):
+        touched = {s // BANK_BYTES + w for s in set(start[i : i + lanes]) for w in range(words)}
+        passes += max(Counter([word % BANKS for word in touched]).values())
+    return float(passes)
 
 
 def _numbered(columns: tuple[Floats, ...]) -> tuple[Ints, list[Key]]:
@@ -162,10 +198,14 @@ def _known(keys: list[Key]) -> Floats:
         values = _evaluate(np.minimum(np.array(unknown), _FAR).astype(np.int64))
         new = dict(zip(unknown, values.T.tolist(), strict=True))
         found |= new
-        if len(_KNOWN) + len(new) > _MOST_KNOWN:
-            _KNOWN.clear()
-        _KNOWN.update(new)
+        _remember(new)
     return np.array([found[key] for key in keys], dtype=np.float64).reshape(-1, 4).T
+
+
+def _remember(new: dict[Key, list[float]]) -> None:
+    if len(_KNOWN) + len(new) > _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN.update(new)
 
 
 def _distinct(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:

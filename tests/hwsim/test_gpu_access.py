@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hwsim.gpu_sm.access import Access, patterns
+from hwsim.gpu_sm import access as gpu_access
+from hwsim.gpu_sm.access import Access, pattern, patterns
 
 
 def evaluated(*columns: NDArray[np.float64]) -> Access:
@@ -97,3 +98,21 @@ def test_vectors_take_no_less_than_their_words_and_no_more_than_apart(
     exact = brute(width, run, width * step1, width * step2)
     assert (sectors, lines) == exact[:2]
     assert exact[2] <= waves <= apart <= 32 * width // 4
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    width=st.sampled_from([1, 2, 4, 8, 12, 16]),
+    run=st.sampled_from([0, 1, 2, 4, 8, 24, 32, 48, 64]),
+    step1=st.sampled_from([0, 2, 4, 8, 16, 32, 66, 128, 4096, 2**41]),
+    step2=st.sampled_from([0, 4, 64, 100, 512, 4096]),
+    threads=st.sampled_from([1, 7, 16, 32, 64, 256]),
+)
+def test_one_pattern_alone_is_what_it_is_among_others(
+    width: int, run: int, step1: int, step2: int, threads: int
+) -> None:
+    key = tuple(map(float, (width, run, step1, step2, threads)))
+    gpu_access._KNOWN.clear()
+    alone = pattern(*key)
+    gpu_access._KNOWN.clear()
+    assert alone == list(access(*key))
