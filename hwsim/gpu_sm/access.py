@@ -148,7 +148,8 @@ def pattern(*key: float) -> list[float]:
     if found is None:
         found = _one_warp(*(int(min(x, _FAR)) for x in key))
         if found is None:
-            return np.asarray(_known([key])[:, 0]).tolist()
+            averaged: list[float] = _known([key])[:, 0].tolist()
+            return averaged
         _remember({key: found})
     return found
 
