@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,8 @@ def deliver(problem: Problem, trials: list[Trial], out: Path) -> dict[str, Any]:
     ``trials`` are those that were measured successfully.  The content of ``best.json`` comes back.
     """
     ranked = sorted(trials, key=lambda t: (t.measurement.mean_us if t.measurement else 0, t.index))
-    best = ranked[0]
-    schedule = _schedule(problem, best)
+    taken = list(islice(_taken(problem, ranked), KEPT))
+    best, schedule = taken[0]
     out.joinpath("best.py").write_text(schedule.mod.script() + "\n")
     content = {
         "chip": problem.chip.name,
@@ -38,13 +40,19 @@ def deliver(problem: Problem, trials: list[Trial], out: Path) -> dict[str, Any]:
         "trace": json.loads(_json(schedule.trace)),
     }
     out.joinpath("best.json").write_text(json.dumps(content, indent=1) + "\n")
-    _database(problem, ranked[:KEPT], out / "database")
+    _database(problem, taken, out / "database")
     return content
 
 
-def _schedule(problem: Problem, trial: Trial) -> Any:
-    row = np.array(trial.decisions, dtype=np.int64)
-    return problem.lower(trial.sketch, row).schedule
+def _taken(problem: Problem, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Any]]:
+    """Trials and their schedules.  The best of a run was replayed; of the others, which were
+    measured from columns, TVM may refuse one, and it is left out.
+    """
+    for trial in trials:
+        row = np.array(trial.decisions, dtype=np.int64)
+        lowered = problem.lower(trial.sketch, row)
+        if lowered.rejection is None:
+            yield trial, lowered.schedule
 
 
 def _json(trace: Any) -> str:
@@ -52,7 +60,7 @@ def _json(trace: Any) -> str:
     return json.dumps(trace.as_json(), default=lambda number: number.value)
 
 
-def _database(problem: Problem, ranked: list[Trial], folder: Path) -> None:
+def _database(problem: Problem, taken: list[tuple[Trial, Any]], folder: Path) -> None:
     """The best records, so that ``ms.tir_integration.compile_tir`` gives the best schedule back."""
     folder.mkdir(exist_ok=True)
     for stale in folder.iterdir():  # a resumed run writes its database anew, whole
@@ -60,10 +68,10 @@ def _database(problem: Problem, ranked: list[Trial], folder: Path) -> None:
     database = ms.database.JSONDatabase(work_dir=str(folder))
     module = Schedule(problem.workload.prim_func()).mod
     workload = database.commit_workload(module)
-    for trial in ranked:
+    for trial, schedule in taken:
         seconds = [us * 1e-6 for us in trial.measurement.latencies_us] if trial.measurement else []
         record = ms.database.TuningRecord(
-            _schedule(problem, trial).trace,
+            schedule.trace,
             workload,
             seconds,
             spaces.target(problem.chip),

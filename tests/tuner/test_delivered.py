@@ -3,11 +3,17 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from hwsim.chips import load_chip
+from traces import Measurement, Trial
 from tuner.bench.folder import FolderError
 from tuner.cli.app import run
+from tuner.deliver import deliver
 from tuner.delivered import open_database
+from tuner.problem import Problem
+from tuner.workloads import resolve
 
 READ = """
 import sys, tvm
@@ -37,3 +43,20 @@ def test_database_and_best_schedule_are_read_back(chip, tmp_path):
 def test_a_folder_without_a_result_is_one_clear_error(tmp_path):
     with pytest.raises(FolderError, match=r"no best\.json"):
         open_database(tmp_path)
+
+
+def test_what_tvm_refuses_to_replay_is_not_delivered(tmp_path):
+    spec, chip = "conv2d_bias:1x14x14x64x256x1x1x2x0:int8", load_chip("a100-sxm-40gb")
+    problem = Problem.of(resolve(spec), chip)
+    right = [1, 1, 2, 1, 2, 1, 4, 4, 1, 1, 2, 1, 2, 2, 0, 2, 2]
+    refused = [1, 1, 4, 1, 1, 8, 2, 1, 1, 1, 1, 1, 4, 3, 4, 3, 5]
+    assert problem.lower(1, np.array(refused)).rejected_by == "ScheduleError"
+    trials = [
+        Trial(
+            index=i, round=0, candidate=str(i), sketch=1, decisions=decisions,
+            measurement=Measurement(latencies_us=[1.0 + i]),
+        )
+        for i, decisions in enumerate((right, refused))
+    ]  # fmt: skip
+    assert deliver(problem, trials, tmp_path)["decisions"] == right
+    assert len((tmp_path / "database/database_tuning_record.json").read_text().splitlines()) == 1
