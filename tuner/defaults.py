@@ -4,13 +4,15 @@ Nothing is searched.  As AutoTVM's fallback configurations do, every axis gets a
 ``SIDE`` elements along each axis for one core, ``THREADS`` (``WARPS`` on tensor cores) of a GPU's
 block or the cores of an MLU's cluster working on them, one step everywhere else; all cores, one
 version of each buffer, no unrolling, the widest vectors.  Where that does not run, the side is
-halved.  Each sketch has one such schedule, and the fastest of these few is the default.
+halved, and where no side runs the vectors are.  Each sketch has one such schedule, and the fastest
+of these few is the default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf, prod
 
 import numpy as np
@@ -28,6 +30,7 @@ from tuner.truth import truth
 
 SIDE = 64  # elements of a tile along each axis
 THREADS, WARPS, CLUSTER = 16, 2, 4  # along each axis that has threads, by what a thread is
+_VECTOR = "vector_lanes"
 SPLIT = 256  # threads of a block where nothing but their number is decided
 
 
@@ -87,8 +90,9 @@ def fastest_default(
 
 def _of_sketch(problem: Problem, sketch: Sketch) -> Default | None:
     decisions = problem.tasks[sketch.index].decisions
-    for side in (SIDE >> shift for shift in range(SIDE.bit_length())):
-        row = _row(sketch, decisions, side)
+    widest = max((int(d.values.max()) for d in decisions if d.meaning == _VECTOR), default=1)
+    for lanes, side in product(_halved(widest), _halved(SIDE)):
+        row = _row(sketch, decisions, side, lanes)
         if problem.chip.backend not in SIMULATED or _runs(problem, sketch, row):
             return Default(sketch.index, row, side)
     return None
@@ -98,10 +102,14 @@ def _runs(problem: Problem, sketch: Sketch, row: IntColumn) -> bool:
     return bool(np.isfinite(truth(problem, problem.pool(sketch.index, row[None])).latency_us[0]))
 
 
-def _row(sketch: Sketch, decisions: tuple[TaskDecision, ...], side: int) -> IntColumn:
+def _halved(whole: int) -> list[int]:
+    return [whole >> shift for shift in range(whole.bit_length())]
+
+
+def _row(sketch: Sketch, decisions: tuple[TaskDecision, ...], side: int, lanes: int) -> IntColumn:
     row = np.empty((1, sketch.width), dtype=np.int64)
     for own, described in zip(sketch.decisions, decisions, strict=True):
-        wanted = [_value(described)]
+        wanted = [_value(described, lanes)]
         if described.meaning == "tile":
             wanted = _tile(described, side, sketch.chip)
         row[0, own.start : own.stop] = wanted
@@ -125,10 +133,12 @@ def _threads(decision: TaskDecision, chip: Chip) -> int:
     return THREADS if decision.unit == 1 else WARPS
 
 
-def _value(decision: TaskDecision) -> int:
+def _value(decision: TaskDecision, lanes: int) -> int:
     """Index of a categorical's default among its values."""
     values = decision.values[:, 0]
-    if decision.meaning in ("vector_lanes", "cores"):
+    if decision.meaning == _VECTOR:
+        return int(np.argmax(np.where(values <= lanes, values, 0)))
+    if decision.meaning == "cores":
         return int(np.argmax(values))
     if decision.meaning == "threads":
         return int(np.argmin(abs(values - SPLIT)))

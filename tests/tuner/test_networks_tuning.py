@@ -13,6 +13,7 @@ from tuner.networks.attainable import argument_bytes, attainable_us
 from tuner.networks.results import total, write_network
 from tuner.networks.scheduler import schedule
 from tuner.networks.tuning import SPENT, NetworkPlan, prepare, round_size, tune_network
+from tuner.problem import Problem
 from tuner.replay import verify
 from tuner.spaces import SpaceError
 from tuner.workloads import resolve
@@ -121,6 +122,17 @@ def test_the_default_schedules_are_measured_first(tuned):
             min(t.measurement.mean_us for t in trials[: len(defaults)]), rel=1e-5
         )
         assert row["tuned_us"] <= row["default_us"]
+
+
+def test_vectors_of_a_default_are_halved_where_no_side_runs_with_the_widest():
+    workload = resolve("conv2d_bias:1x14x14x64x256x1x1x2x0:int8")
+    problem = Problem.of(workload, load_chip("a100-sxm-40gb"))
+    found = default_schedules(problem)
+    assert [d.sketch for d in found] == [s.index for s in problem.sketches]
+    for default, sketch in zip(found, problem.sketches, strict=True):
+        lanes = [d for d in sketch.decisions if d.name.endswith(".vector")]
+        assert max(d.candidates[default.row[d.start]] for d in lanes) < max(lanes[0].candidates)
+        assert problem.lower(default.sketch, default.row).rejection is None
 
 
 def test_a_tasks_run_comes_out_again_from_its_log(tuned):
