@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.chip import Chip
 from hwsim.chips import chip_hash
 from pruner.gate import Gate
 from pruner.meta.model import load, shipped
@@ -209,8 +210,13 @@ def search(
     shared: Shared | None = None,
     progress: Progress | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    board: Chip | None = None,
 ) -> Loop | TvmSearch:
-    """A run that writes into ``log``, its task stage done, its search not begun."""
+    """A run that writes into ``log``, its task stage done, its search not begun.
+
+    ``board``: the chip that is simulated, where the problem's, which pruner and cost model read, is
+    not the true one.
+    """
     arm = ARMS[spec.arm]
     journal = Journal(log, problem.chip.bench, progress)
     listed, prior = stored(problem, spec.store_folder, spec.store)
@@ -218,7 +224,7 @@ def search(
     _log_task_stage(journal, kept or [])
     if arm.gate and prior is not None:
         journal.note(f"gate: begins with {prior}")
-    backend = _backend(problem, spec, rules, log, shared)
+    backend = _backend(problem, spec, rules, log, shared, board or problem.chip)
     budget = Budget(spec.trials, spec.batch)
     if arm.tvm:
         return TvmSearch(problem, backend, journal, budget, spec.seed, stopped)
@@ -236,12 +242,17 @@ def search(
 
 
 def _backend(
-    problem: Problem, spec: RunSpec, rules: Rules, log: LogWriter, shared: Shared | None
+    problem: Problem,
+    spec: RunSpec,
+    rules: Rules,
+    log: LogWriter,
+    shared: Shared | None,
+    board: Chip,
 ) -> Backend:
     if spec.backend == SIM:
         memory = shared.outcomes if shared else None
         return SimBackend(
-            problem.workload, problem.chip, repeats=spec.repeats, seed=spec.seed, memory=memory
+            problem.workload, board, repeats=spec.repeats, seed=spec.seed, memory=memory
         )
     from tuner.hardware.backend import RealBackend
 

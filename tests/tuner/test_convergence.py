@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -38,7 +40,8 @@ def test_a_run_that_is_stopped_says_what_the_whole_run_says(
     found = reach(oracle, spec, Shared(Memory()))
     near = whole.measured & (truth.latency_us <= oracle.optimum_us * 1.01)
     first = whole.measured[: np.flatnonzero(near)[0] + 1].sum()
-    assert found == Reached(trials, seconds, there, first)
+    assert found[:4] == (trials, seconds, there, first)
+    assert 0 <= found.regret <= 0.01
     assert there
     assert 8 < trials < 128
 
@@ -49,9 +52,19 @@ def test_a_run_that_never_gets_there_counts_with_all_that_it_did(oracle: Oracle)
     unreachable.latency_us[near[0]] = oracle.optimum_us / 2
     found = reach(unreachable, RunSpec("none", "random", 0, trials=20, batch=8), Shared(Memory()))
     assert (found.trials, found.there) == (20, False)
+    assert 0.01 < found.regret < math.inf
     line = Line(SPACE, "random", "none", (found, Reached(5, 1.0, True)))
     assert line.trials == [math.inf, 5.0]
     assert "| 0/2 | - | 1/2 | - | 5 | - | - |" in list(table([line]))[2]
+
+
+def test_the_pruner_may_take_the_chip_for_another_than_is_measured(oracle: Oracle) -> None:
+    chip: Any = oracle.problem.chip
+    slower = msgspec.structs.replace(chip, dram_gbps=chip.dram_gbps / 50, l2_kib=1)
+    spec = RunSpec("two-stage", "evolutionary", 0, trials=64, batch=16)
+    found = [reach(oracle, spec, Shared(Memory()), c) for c in (None, chip, slower)]
+    assert found[0] == found[1] != found[2]
+    assert found[2].trials > 0
 
 
 def test_the_gain_is_the_median_of_the_seeds_and_the_mean_of_the_spaces() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from hwsim.chips import load_chip
 from pruner.rulesets import rule_set
 from tuner.bench.wrong_chip import NearOptimum, wrong_chips
+from tuner.cli.app import run
 from tuner.oracle import catalogue, load
 
 MLU: Any = load_chip("mlu370-s4")
@@ -40,3 +42,19 @@ def test_a_chip_that_is_far_too_slow_makes_the_bound_lose_the_optimum(oracle: An
     kept = NearOptimum(oracle, rule_set("default")).judged_by(slow)
     assert kept.regret == float("inf")
     assert list(kept.removed) == ["roofline-bound{slack=1.25}"]
+
+
+def test_robust_makes_whole_runs_and_says_where_one_ends_far_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def two_wrong(chip: Any, share: float) -> Any:
+        yield "launch_us x 1.2", msgspec.structs.replace(chip, launch_us=chip.launch_us * 1.2)
+        yield "nram_kib / 8", msgspec.structs.replace(chip, nram_kib=chip.nram_kib // 8)
+
+    monkeypatch.setattr("tuner.bench.wrong_chip.wrong_chips", two_wrong)
+    asked = ["robust", "--space", "mlu-conv", "--trials", "48", "--format", "json"]
+    assert run(asked) == 1
+    fine, far = json.loads(capsys.readouterr().out)["numbers"]
+    assert fine["run_regret"] <= 0.02
+    assert far["regret"] is None
+    assert far["run_regret"] > 0.02
