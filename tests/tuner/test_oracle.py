@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -138,6 +139,13 @@ def test_a_measured_space_is_found_again(problem: Problem, tmp_path: Path) -> No
     assert np.array_equal(loaded.latency_us, now.latency_us)
     assert np.array_equal(loaded.failure, now.failure)
     assert np.array_equal(loaded.rejects, now.rejects)
+
+
+def test_two_that_measure_the_same_space_do_not_spoil_it(problem: Problem, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        paths = list(pool.map(lambda _: measure(problem, tmp_path), range(3)))
+    assert [p.name for p in tmp_path.iterdir()] == [paths[0].name]
+    assert len(load(problem, tmp_path)) == problem.size
 
 
 def test_whole_parts_are_kept_and_torn_ones_measured_again(

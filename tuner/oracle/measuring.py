@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -37,19 +40,32 @@ def measure(problem: Problem, folder: Path, tell: Tell = lambda n: None) -> Path
         The space is too large, or the folder holds another oracle of that name.
     """
     check_size(problem)
-    identity = identity_of(problem)
     path = file_of(name_of(problem), folder)
+    with _alone(path.with_suffix(".lock")):
+        _measure(problem, path, tell)
+    return path
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Wait until no other process measures the same space into the same folder."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock, "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+        lock.unlink(missing_ok=True)  # who waits for it, finds the space measured
+
+
+def _measure(problem: Problem, path: Path, tell: Tell) -> None:
+    identity = identity_of(problem)
     parts = path.with_suffix(".parts")
-    parts.mkdir(parents=True, exist_ok=True)
-    if not is_whole(path, identity, problem.size):
+    if is_whole(path, identity, problem.size):
+        tell(problem.size)
+    else:
+        parts.mkdir(exist_ok=True)
         files = [_part(problem, identity, parts, i, tell) for i in _parts(problem.size)]
         _join(path, identity, files)
-    else:
-        tell(problem.size)
-    for leftover in parts.iterdir():
-        leftover.unlink()
-    parts.rmdir()
-    return path
+    shutil.rmtree(parts, ignore_errors=True)
 
 
 def check_size(problem: Problem) -> None:
