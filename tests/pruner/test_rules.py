@@ -214,6 +214,25 @@ def test_core_starvation_spares_kernels_that_are_over_at_once() -> None:
     assert found.need[0] == np.ceil(GPU.rules.min_core_share * 108)
 
 
+def test_a_second_copy_is_asked_for_where_it_fits_and_has_a_next_step() -> None:
+    half, more = 32 * KIB, 33 * KIB
+    columns = {
+        "l0a_bytes": [half, half, half, more, 0], "l0a_buffers": [1, 2, 1, 1, 1],
+        "k_steps": [8, 8, 1, 8, 8],
+    }  # fmt: skip
+    found = check("double-buffer-fit{scope=l0a}", "ascend_cube", **columns)
+    assert found.keep.tolist() == [False, True, True, True, True]
+    assert found.need.tolist() == [2, 1, 1, 1, 1]
+
+
+def test_a_pipeline_is_no_deeper_than_its_loop() -> None:
+    loops = {"pipeline_stages": [3, 3, 4, 1], "pipeline_extent": [2, 3, 16, 0], "k_steps": 16}
+    assert kept("pipeline-depth", "gpu_sm", **loops) == [False, True, True, True]
+    assert kept("pipeline-depth{max_depth=3}", "gpu_sm", **loops) == [False, True, False, True]
+    copies = {"l1_buffers": 2, "k_steps": [1, 2]}
+    assert kept("pipeline-depth", "ascend_cube", **copies) == [False, True]
+
+
 def test_short_transfers() -> None:
     s = "a_gm_l1"
     stream = {f"{s}_count": 100, f"{s}_bytes": [1 * KIB, 32 * KIB], f"{s}_unique_bytes": 1e6}
