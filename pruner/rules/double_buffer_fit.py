@@ -36,12 +36,10 @@ class DoubleBufferFit:
 
     def check(self, table: KernelTable, chip: Chip) -> Finding:
         """Copies of the staged buffers; one is asked for where there is no room or no next step."""
-        once = np.asarray(table[f"{self.scope}_bytes"], dtype=np.float64)
-        said = f"{self.scope}_staged_bytes" in table.columns
-        staged = table[f"{self.scope}_staged_bytes"] if said else once
+        held = np.asarray(table[f"{self.scope}_bytes"], dtype=np.float64)
         room, fields = capacity(chip, self.scope)
-        used = footprint(table, self.scope)
-        fits = (staged > 0) & (used + staged <= room)
+        # What is staged is not known of a single copy: as if all that the scope holds were.
+        fits = (held > 0) & (footprint(table, self.scope) + held <= room)
         steps = table["out_tiles"] * table["k_steps"]
         need = np.where(fits & (steps > 1), 2.0, 1.0)
         have = np.maximum(table[f"{self.scope}_buffers"], 1).astype(np.float64)
