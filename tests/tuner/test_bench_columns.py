@@ -23,6 +23,8 @@ CASES = [
     ("ascend-910b1", "resnet50.c2.3x3"),
     ("mlu370-s4", "gemm:1024x1024x1024:float16"),
     ("mlu370-s4", "resnet50.c2.3x3"),
+    ("local-cpu", "gemm:1024x1024x1024:float32"),
+    ("local-cpu", "resnet50.c2.3x3"),
 ]
 
 
