@@ -1,5 +1,8 @@
 """The columns predict TVM's verdict on a candidate of a GPU."""
 
+from itertools import chain
+
+import numpy as np
 import pytest
 
 from hwsim.chips import load_chip
@@ -35,6 +38,27 @@ def test_a_small_space_is_verified_whole():
     problem = problem_of("layer_norm:48x96:float16")
     found = verifier.agreement(problem, 10**6)
     assert found.accepted + found.rejected == problem.size
+
+
+@pytest.mark.parametrize(
+    ("kernel", "outer", "inner", "warps", "accepted"),
+    [
+        ("3x3", 3, 24, 1, False),  # 3 x 256 rows of weights: one warp's vectors fill 256 of them
+        ("3x3", 3, 24, 2, True),  # two warps fill 512
+        ("2x2", 2, 16, 1, False),  # 2 x 256
+        ("2x2", 1, 32, 1, True),  # 2 x 2 x 256: two dimensions are left
+    ],
+)
+def test_vectors_that_fill_a_dimension_of_a_transposed_operand(
+    kernel, outer, inner, warps, accepted
+):
+    problem = problem_of(f"conv2d:1x14x14x256x64x{kernel}x1x1:float16")
+    rows = 13 if kernel == "3x3" else 15  # in units of 16
+    tiles = (rows, 1, 1, 1, 1), (4 // warps, 1, warps, 1, 1), (outer, inner, 2)
+    row = np.array([*chain(*tiles), 0, 0, 3, 0])  # vectors of 8 of the weights
+    kernels = problem.kernels(problem.pool(0, row[None]))
+    assert problem.rejects(kernels)[0] == (not accepted)
+    assert problem.lower(0, row).rejected_by == (None if accepted else "VerifyGPUCode")
 
 
 @pytest.mark.slow

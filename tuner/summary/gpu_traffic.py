@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from tuner.summary.geometry import (
     extents,
     product,
     quasi_affine,
+    strides,
     walk,
 )
 from tuner.summary.registers import in_memory, register_tile
@@ -88,7 +90,8 @@ def _cooperative(
         found.append(_movement(kernel, s, stream, access, tile, count, times * size, spread))
     ramp = np.zeros(n, dtype=bool)
     for access, side in zip((outer, inner), sides, strict=True):
-        ramp |= _strided(kernel, side, threads, lanes, size) & ~quasi_affine(access, n)
+        stride = strides(kernel.buffer(access), n)
+        ramp |= _strided(kernel, side, stride, threads, lanes, size) & ~quasi_affine(access, n)
     return found, np.where(ramp, lanes, 0)
 
 
@@ -101,18 +104,29 @@ def _sides(kernel: Kernel, s: Statement) -> tuple[Access, list[Access], bool]:
 
 
 def _strided(
-    kernel: Kernel, side: Walk, threads: IntColumn, lanes: IntColumn, size: IntColumn
+    kernel: Kernel,
+    side: Walk,
+    stride: Sequence[IntColumn],
+    threads: IntColumn,
+    lanes: IntColumn,
+    size: IntColumn,
 ) -> NDArray[np.bool_]:
     """Whether TVM's verifier sees a vector access whose lanes are no neighbours in memory.
 
     It looks at indices of the form ``Ramp(base, stride, lanes)`` with a stride other than 1.  An
     index into a tile of several runs, ``(step * T + y * X + x) * lanes % run`` over the threads
     ``T`` = (y, x) of a block, only gets that form where at most one of the three terms is left in
-    the modulus or where they fill a run exactly; otherwise the verifier lets it pass.
+    the modulus or where they fill a run exactly; otherwise the verifier lets it pass.  A run over
+    several dimensions of the buffer (of ``stride``) has a modulus for each: one row of threads that
+    fills all but the outermost one leaves the step alone in that.
     """
     warp_rows = kernel.on_tensor_cores
     fast = np.minimum(threads, WARP) if warp_rows else threads
-    simple = (fast * lanes % side.run == 0) | (threads * lanes == side.run) | (side.run >= size)
+    whole = side.run * side.step1
+    below = reduce(np.maximum, (np.where(w < whole, w, 0) for w in stride), 0 * whole)
+    trip = threads * lanes
+    filled = (trip == side.run) | ((threads == fast) & (trip * side.step1 == below))
+    simple = (fast * lanes % side.run == 0) | filled | (side.run >= size)
     out: NDArray[np.bool_] = (lanes > 1) & (side.run % lanes == 0) & simple & (side.step1 != 1)
     return out
 
