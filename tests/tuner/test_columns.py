@@ -25,6 +25,7 @@ CASES = [
     *((chip, "conv2d_bias_relu:1x14x14x16x32x3x3x1x1:float16") for chip in NPU),
     *((chip, "softmax:48x96:float16") for chip in NPU),
     *((chip, "add:60x96:float16") for chip in NPU),
+    *((chip, "dense_bias:1x100x96:float16") for chip in (GPU, *NPU)),  # one row, padded to 16
 ]
 
 

@@ -218,7 +218,10 @@ class Region:
 
 
 def strides(buffer: Buffer, n: int) -> list[IntColumn]:
-    """Row-major strides in elements, padded rows included; none of a scalar."""
+    """Row-major strides in elements, padded rows included; none of a scalar.
+
+    0 in a dimension of extent 1: padding may run over its edge, but what is there is not accessed.
+    """
     if not buffer.shape:
         return []
     pad = 0 if buffer.row_pad is None else buffer.row_pad
@@ -226,7 +229,7 @@ def strides(buffer: Buffer, n: int) -> list[IntColumn]:
     for dim in reversed(range(1, len(buffer.shape))):
         padded = buffer.shape[dim] + (pad if dim == len(buffer.shape) - 1 else 0)
         out.append(out[-1] * padded)
-    return out[::-1]
+    return [np.where(e == 1, 0, s) for e, s in zip(buffer.shape, out[::-1], strict=True)]
 
 
 def address_step(access: Access, digit: Digit, stride: Sequence[IntColumn], n: int) -> IntColumn:
