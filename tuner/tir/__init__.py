@@ -12,10 +12,8 @@ from tuner.summary import kernel_table
 from tuner.tir.body import body_of
 from tuner.tir.build import nest_of
 from tuner.tir.radix import Unsupported
-from tuner.tir.walk import read
+from tuner.tir.walk import REDUCTION, read
 from tuner.workloads import Workload
-
-_COMMUTATIVE_REDUCE = 2  # tvm.tirx.IterVar.CommReduce
 
 __all__ = ["Unsupported", "kernels", "nest", "nest_of"]
 
@@ -59,4 +57,4 @@ def _products(workload: Workload) -> tuple[float, int]:
 
 def _reduction(block: Any) -> int:
     """Iterations of a block that add to one element."""
-    return prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type == _COMMUTATIVE_REDUCE)
+    return prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type == REDUCTION)

@@ -3,9 +3,8 @@
 Before the postprocessor it is one loop over the tile and a block annotation with the vector width
 ``v``; RewriteCooperativeFetch splits that loop by ``[None, T, v]`` and binds the middle to
 threadIdx (to threadIdx.y and threadIdx.x in tensor-core sketches) and the last to lanes.  Such a
-nest of a fused loop around a block between global and shared memory is taken for one; a reduction
-over threads has the same shape, but its loop was never fused.  Either way the analysis wants the
-loop over the whole tile back.
+nest of a fused loop around a block between global and shared memory that reduces nothing is taken
+for one.  Either way the analysis wants the loop over the whole tile back.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tvm import prim
 
 from tuner.tir.affine import evaluate
 from tuner.tir.radix import NO_CUTS, Form, Joined, Unsupported
-from tuner.tir.walk import Block, Loop
+from tuner.tir.walk import REDUCTION, Block, Loop
 
 _ANNOTATION = "meta_schedule.cooperative_fetch"
 
@@ -65,7 +64,9 @@ def _tiled(loop: Loop) -> bool:
 
 
 def _between(block: Any) -> bool:
-    """Whether a block writes shared memory from global memory, or the other way round."""
+    """Whether a block copies from global to shared memory, or the other way round."""
+    if any(axis.iter_type == REDUCTION for axis in block.iter_vars):
+        return False
     to = str(block.writes[0].source.scope())
     sources = {str(r.source.scope()).partition(".")[0] for r in block.reads}
     return (

@@ -12,9 +12,7 @@ from tuner.tir.affine import evaluate
 from tuner.tir.body import Body, body_of
 from tuner.tir.joined import Cooperative, cooperative
 from tuner.tir.radix import Form, Radix, Unsupported
-from tuner.tir.walk import Block, Loop
-
-_REDUCTION = 2  # tvm.tirx.IterVar.CommReduce
+from tuner.tir.walk import REDUCTION, Block, Loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,7 @@ def analyse(block: Block, radix: Radix) -> Analysed:
     for var, value in zip(block.block.iter_vars, block.realize.iter_values, strict=True):
         form = evaluate(value, env, radix)
         iterators[var.var.__chandle__()] = form
-        if var.iter_type == _REDUCTION:
+        if var.iter_type == REDUCTION:
             reduced.update(form.terms, *(q.terms for q in form.quasi))
     if len(block.block.writes) != 1:
         raise Unsupported(f"block {block.name}: writes {len(block.block.writes)} buffers")

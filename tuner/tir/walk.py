@@ -15,6 +15,8 @@ from tuner.tir.radix import Unsupported
 _KINDS = {0: "serial", 1: "parallel", 2: "vectorize", 3: "unroll"}
 _THREAD_BINDING = 4
 
+REDUCTION = 2  # tvm.tirx.IterVar.CommReduce
+
 
 @dataclass(frozen=True, eq=False)
 class Loop:
