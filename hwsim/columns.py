@@ -222,6 +222,7 @@ _GPU = (
     _c("thread_ceiling", "threads", "most threads that the annotation accepts (0: none)"),
     _c("pipeline_extent", "steps", "shortest software-pipelined loop (0: none; TVM refuses 1)"),
     _f("vector_bytes", "B", "widest vector access of the schedule (0: scalars; TVM allows 16)"),
+    _c("lost_rows", "bool", "1: TVM cannot follow which rows the epilogue writes and refuses it"),
     _c("ramp_lanes", "elements", "widest vector access with a stride, as TVM's verifier sees it"),
     _c(
         "launch_bounds", "bool", "1: the compiler knows the block size, so that it spills to fit", 1

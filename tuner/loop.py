@@ -19,7 +19,7 @@ from tuner.measure import Backend, Job, Recalled
 from tuner.meta.scoring import prior_scores
 from tuner.models import CostModel
 from tuner.offers import Offer, Round
-from tuner.problem import PREDICTED, Problem
+from tuner.problem import Problem
 from tuner.search import Pool, Strategy
 
 BUDGET = "budget"  # why a run ends that measured as many candidates as it may
@@ -205,7 +205,7 @@ class Loop:
         rejection = None
         if by_columns := self.problem.sketches[offer.sketch].road == "columns":
             kernels = found.table.take_candidates([offer.place])
-            rejection = PREDICTED if found.rejected[offer.place] else None
+            rejection = self.problem.predicted(kernels) if found.rejected[offer.place] else None
         if rejection is None and (self.backend.needs_schedule or not by_columns):
             rejection = self.problem.rejection(offer.candidate, handle)
         if rejection is None:

@@ -37,7 +37,10 @@ class Rejection:
 
 
 # What the columns know before anything is replayed.
-PREDICTED = Rejection("VerifyGPUCode", REJECTED)
+_UNVERIFIED = Rejection("VerifyGPUCode", REJECTED)
+_LOST = Rejection(
+    "ScheduleError", "TVM does not replay the schedule: padded rows are lost track of"
+)
 
 
 @dataclass(frozen=True)
@@ -206,12 +209,18 @@ class Problem:
         return self.rejections[candidate]
 
     def rejects(self, table: KernelTable) -> NDArray[np.bool_]:
-        """``(n_candidates,)``: what TVM's verifier would drop after the replay, to the letter."""
+        """``(n_candidates,)``: what TVM would not replay or its verifier drop, to the letter."""
         rule = TvmVerifier("all")
         if self.chip.backend not in rule.backends:
             return np.zeros(table.n_candidates, dtype=bool)
-        keep = rule.check(table, self.chip).keep
+        keep = rule.check(table, self.chip).keep & (table["lost_rows"] == 0)
         return ~table.per_candidate(keep, np.logical_and).astype(bool)
+
+    def predicted(self, table: KernelTable) -> Rejection | None:
+        """Why TVM will reject the one candidate of a table of the columns road, if it will."""
+        if not self.rejects(table).any():
+            return None
+        return _LOST if table["lost_rows"].any() else _UNVERIFIED
 
 
 def one_line(error: Exception) -> str:

@@ -61,6 +61,23 @@ def test_vectors_that_fill_a_dimension_of_a_transposed_operand(
     assert problem.lower(0, row).rejected_by == (None if accepted else "VerifyGPUCode")
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "by"),
+    [
+        ((1, 1, 4, 1, 1), (4, 1, 1, 1, 1), "ScheduleError"),  # a block copies all 49 of 64 rows out
+        ((1, 1, 4, 1, 1), (2, 1, 1, 2, 1), None),  # and several columns of tiles
+        ((1, 1, 2, 2, 1), (4, 1, 1, 1, 1), None),  # in two loops
+        ((2, 1, 2, 1, 1), (4, 1, 1, 1, 1), None),  # half of them
+    ],
+)
+def test_rows_that_tvm_loses_track_of(rows, columns, by):
+    problem = problem_of("conv2d_bias_relu:1x7x7x32x64x3x3x1x1:float16")
+    row = np.array([*rows, *columns, 18, 1, 1, 0, 0, 0, 0])
+    predicted = problem.predicted(problem.kernels(problem.pool(0, row[None])))
+    assert (predicted.by if predicted else None) == by
+    assert problem.lower(0, row).rejected_by == by
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_no_prediction_is_wrong_over_the_catalogue(name):

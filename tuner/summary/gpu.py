@@ -11,6 +11,7 @@ from tuner.nest import Buffer, IntColumn, Statement
 from tuner.summary.arena import Lifetime, arena_bytes
 from tuner.summary.common import Columns, common
 from tuner.summary.geometry import element_bytes, elements, extents, of_kinds
+from tuner.summary.gpu_rows import lost_rows
 from tuner.summary.gpu_sync import barriers
 from tuner.summary.gpu_traffic import movements
 from tuner.summary.registers import REGISTER_BYTES, register_tile
@@ -39,6 +40,7 @@ def columns(kernel: Kernel) -> Columns:
         "barriers": barriers(kernel, threads),
         "tensor_core": np.full(kernel.n, kernel.on_tensor_cores, dtype=np.int64),
         "ramp_lanes": moved.ramp_lanes,
+        "lost_rows": lost_rows(kernel),
         "code_macs": _straight_line(kernel),
         "vector_bytes": _vector_bytes(kernel),
     }
