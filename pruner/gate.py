@@ -152,6 +152,11 @@ class Gate:
         return self._drift.detected
 
     @property
+    def cautious(self) -> bool:
+        """Whether what may be as good as the best is protected."""
+        return self.options.caution > 0
+
+    @property
     def threshold_now(self) -> float:
         """The probability above which it prunes: 1 (never) while it is open."""
         return 1.0 if self.open else self.options.threshold

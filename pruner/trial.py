@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,8 @@ from pruner.rule import Rule
 from pruner.spec import print_rule
 
 BoolColumn = NDArray[np.bool_]
+
+CLOSE_BY = 1.1  # draft over the best measured one's: the gate does not overrule the data sheet here
 
 
 class TrialStage:
@@ -74,6 +77,7 @@ class TrialStage:
         self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
         self._promises: dict[str, float] = {}  # gate probabilities of what was let through
         self._scores: dict[str, float] = {}  # the prior's, of what was let through
+        self._draft_us = 0.0  # of the best measured; 0: none
         self._best_us, self._slowest_us = float("inf"), float("-inf")
         self._failed = False  # something was measured, and nothing has worked
 
@@ -136,7 +140,10 @@ class TrialStage:
         if not table.n:
             return
         latency = np.asarray(latency_us, dtype=np.float64)
-        self._best_us = min(self._best_us, float(latency.min()))
+        if latency.min() < self._best_us:
+            best = table.take_candidates([int(latency.argmin())])
+            self._best_us = float(latency.min())
+            self._draft_us = float(draft_us(best, self.chip)[0])
         self._failed = bool(np.isinf(self._best_us))
         self._slowest_us = max(self._slowest_us, *latency[np.isfinite(latency)].tolist(), -np.inf)
         rules = tuple(_follow(rule, self._best_us) for rule in self.rules)
@@ -201,10 +208,22 @@ class TrialStage:
         self, found: Objections, alive: NDArray[np.int64], scores: NDArray[np.float64] | None
     ) -> Opinion | None:
         if self.gate is not None and self.gate.ready:
-            return found.opinion(self.gate, self.chip, alive)
+            return self._warned(found.table, alive, found.opinion(self.gate, self.chip, alive))
         if self.graph_prior is not None and scores is not None:
             return self.graph_prior.opine(scores[alive])
         return None
+
+    def _warned(self, table: KernelTable, alive: NDArray[np.int64], said: Opinion) -> Opinion:
+        """The gate's opinion, but for what it prunes although the draft puts it next to the best
+        measured: where the run has not been yet, its trees know nothing.
+        """
+        pruned = said.prune.nonzero()[0]
+        if not len(pruned) or not self._draft_us or self.gate is None or not self.gate.cautious:
+            return said
+        guess = draft_us(table.take_candidates(alive[pruned]), self.chip)
+        prune = said.prune.copy()
+        prune[pruned] = guess > self._draft_us * CLOSE_BY
+        return replace(said, prune=prune)
 
     def _promise(
         self,

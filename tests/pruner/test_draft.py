@@ -17,10 +17,10 @@ from hwsim.chips import load_chip
 from hwsim.mlu_sram.kernels import matmul_table
 from hwsim.mlu_sram.tiles import MatmulTiles
 from pruner.draft import DRAFTS, draft_us
-from pruner.gate import Gate
+from pruner.gate import Gate, GateOptions
 from pruner.registry import installed
 from pruner.testing import random_table
-from pruner.trial import TrialStage
+from pruner.trial import CLOSE_BY, TrialStage
 
 CHIPS: dict[str, Any] = {
     "ascend_cube": load_chip("ascend-910b1"),
@@ -104,3 +104,29 @@ LIMITS = (
     "capacity{scope=nram}",
     "capacity{scope=wram}",
 )
+
+
+def test_the_gate_does_not_prune_what_the_draft_puts_next_to_the_best() -> None:
+    """Trained where small tiles lose, it knows nothing of a tile that the draft likes as much."""
+    chip, rng = CHIPS["mlu_sram"], np.random.default_rng(0)
+    table = random_table("mlu_sram", 400, rng)
+    draft = draft_us(table, chip)
+    order = np.argsort(draft, kind="stable")
+    twins, others = order[:8], order[40:]
+    latency = draft * rng.uniform(0.9, 1.1, 400)
+    latency[twins[0]], latency[twins[1:5]] = draft.min() / 2, draft.max() * 2
+
+    def pruned(caution: float) -> Any:
+        stage = TrialStage((), Gate(GateOptions(caution=caution)), chip)
+        seen = np.concatenate([twins[:5], others[:120]])
+        stage.observe(
+            table.take_candidates(np.sort(seen)), ["-"] * len(seen), latency[np.sort(seen)]
+        )
+        return ~stage.judge(table, ["-"] * 400, rescue=False).keep
+
+    close = draft <= draft[twins[0]] * CLOSE_BY
+    assert close[twins[0]]
+    careful, literal = pruned(0.5), pruned(0.0)
+    assert not careful[close].any()
+    assert careful[~close].any()
+    assert literal.sum() > careful.sum()
