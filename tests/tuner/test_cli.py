@@ -282,6 +282,15 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def at_random(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same at random, so that some of what it meets is pruned."""
+    out = tmp_path_factory.mktemp("random") / "out"
+    asked = [*TUNE, "--chip", "a100-sxm-40gb", "--strategy", "random"]
+    assert run([*asked, "--out", str(out)]) == 0
+    return out
+
+
 @pytest.fixture
 def folder(tuned: Path, tmp_path: Path) -> Path:
     """A copy of it, to be spoilt."""
@@ -434,14 +443,14 @@ def test_an_interrupted_run_resumes_to_the_same_log(cli: Cli, tmp_path: Path) ->
 # --- explain
 
 
-def test_explain_without_more_is_an_overview(cli: Cli, tuned: Path) -> None:
-    said = cli("explain", log_of(tuned))
+def test_explain_without_more_is_an_overview(cli: Cli, at_random: Path) -> None:
+    said = cli("explain", log_of(at_random))
     assert said.code == 0
     assert f"{GEMM} on a100-sxm-40gb, arm two-stage" in said.out
-    rows = json.loads(cli("explain", log_of(tuned), "--format", "json").out)
+    rows = json.loads(cli("explain", log_of(at_random), "--format", "json").out)
     assert rows
-    assert cli("explain", log_of(tuned), rows[0]["example"]).code == 0
-    trials = trials_of(tuned)
+    assert cli("explain", log_of(at_random), rows[0]["example"]).code == 0
+    trials = trials_of(at_random)
     left = [row["left"] for row in rows if row["where"] == "candidates"]
     assert left == sorted(left, reverse=True)
     assert left[-1] == sum(t["measurement"] is not None for t in trials)
@@ -476,15 +485,15 @@ def test_decisions_are_printed_as_explain_takes_them(cli: Cli, own_chip: tuple[P
         assert "=> kept" in cli("explain", log, f"{sketch[1]}:{decision}").out
 
 
-def test_explain_prints_numbers_units_and_sources(cli: Cli, tuned: Path) -> None:
-    pruned = next(t for t in trials_of(tuned) if t["measurement"] is None)
-    text = cli("explain", log_of(tuned), pruned["index"]).out
+def test_explain_prints_numbers_units_and_sources(cli: Cli, at_random: Path) -> None:
+    pruned = next(t for t in trials_of(at_random) if t["measurement"] is None)
+    text = cli("explain", log_of(at_random), pruned["index"]).out
     assert re.search(r"PRUNE tvm-verifier", text)
     assert re.search(r"need \d+ B, have \d+ B", text)
     assert "=> pruned by" in text
-    kept = next(t for t in trials_of(tuned) if t["measurement"] is not None)
+    kept = next(t for t in trials_of(at_random) if t["measurement"] is not None)
     assert re.search(
-        r"measured: [\d.]+ us, bottleneck", cli("explain", log_of(tuned), kept["candidate"]).out
+        r"measured: [\d.]+ us, bottleneck", cli("explain", log_of(at_random), kept["candidate"]).out
     )
 
 
