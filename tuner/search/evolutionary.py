@@ -11,17 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.search.scored import (
-    Order,
-    Scored,
-    claimed,
-    in_turns,
-    join,
-    origins_of,
-    scored,
-    unique_rows,
-    unscored,
-)
+from tuner.search.scored import Order, Scored, join, offered, scored, unique_rows
 from tuner.search.space import IntMatrix, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, Score, Seen
 
@@ -61,12 +51,8 @@ class Evolutionary:
         drawn = unique_rows(self._seen.draw(self._screened // 2))
         screened = scored(self._seen.unclaimed(drawn), score)
         elite = scored(self._elite(), score)
-        bred = claimed(self._seen, self._breed(score, elite, screened), n // 2, elite)
-        found = claimed(self._seen, screened, max(0, n // 2 - 1), elite)
-        explored = unscored(self._seen.random(n - len(bred.pool) - len(found.pool)))
-        origins = origins_of(bred.pool, found.pool, explored.pool)
-        chosen = join([bred, found, explored])
-        return chosen.pool, in_turns(chosen.scores, elite.scores, origins, self._rng)
+        bred = self._breed(score, elite, screened)
+        return offered(self._seen, bred, screened, n, elite, self._rng)
 
     def release(self, pool: Pool) -> None:
         """Take back what nobody looked at."""

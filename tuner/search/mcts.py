@@ -19,18 +19,7 @@ from math import ceil, inf, isfinite, log, sqrt
 
 import numpy as np
 
-from tuner.search.scored import (
-    Order,
-    Scored,
-    Scores,
-    claimed,
-    in_turns,
-    join,
-    origins_of,
-    scored,
-    unique_rows,
-    unscored,
-)
+from tuner.search.scored import Order, Scored, Scores, join, offered, scored, unique_rows
 from tuner.search.space import IntMatrix, Pool, SketchSpace
 from tuner.search.strategy import SCREENED, Score, Seen
 from tuner.search.tree import Node, SortedSpace
@@ -81,12 +70,8 @@ class Mcts:
             return pool, self._rng.permutation(len(pool))
         met = self._simulate(score)
         elite = scored(self._measured_best(), score)
-        climbed = claimed(self._seen, self._climb(elite, met, score), n // 2, elite)
-        found = claimed(self._seen, met, max(0, n // 2 - 1), elite)
-        explored = unscored(self._seen.random(n - len(climbed.pool) - len(found.pool)))
-        origins = origins_of(climbed.pool, found.pool, explored.pool)
-        chosen = join([climbed, found, explored])
-        return chosen.pool, in_turns(chosen.scores, elite.scores, origins, self._rng)
+        climbed = self._climb(elite, met, score)
+        return offered(self._seen, climbed, met, n, elite, self._rng)
 
     def release(self, pool: Pool) -> None:
         """Take back what nobody looked at."""

@@ -59,6 +59,20 @@ def claimed(seen: Seen, candidates: Scored, n: int, elite: Scored) -> Scored:
     return best
 
 
+def offered(
+    seen: Seen, first: Scored, second: Scored, n: int, elite: Scored, rng: np.random.Generator
+) -> tuple[Pool, Order]:
+    """``n`` candidates and their order: a half of the best of ``first``, nearly a half of the best
+    of ``second``, the rest at random.
+    """
+    best = claimed(seen, first, n // 2, elite)
+    others = claimed(seen, second, max(0, n // 2 - 1), elite)
+    explored = unscored(seen.random(n - len(best.pool) - len(others.pool)))
+    origins = origins_of(best.pool, others.pool, explored.pool)
+    chosen = join([best, others, explored])
+    return chosen.pool, in_turns(chosen.scores, elite.scores, origins, rng)
+
+
 def unscored(pool: Pool) -> Scored:
     """What is taken at random, whatever the model says of it."""
     return Scored(pool, np.full(len(pool), np.inf))
