@@ -71,7 +71,13 @@ def _refetched_us(table: KernelTable, chip: Chip, of: Columns) -> Floats:
     if machine.caches:
         cached = max(machine.offchip_bytes_per_us, machine.cache_bytes_per_us)
         rate = np.where(traffic.unique_bytes > machine.cache_bytes, rate, cached)
-    return np.asarray(traffic.offchip_bytes / np.maximum(of["line_use"], LEAST_LINE_USE) / rate)
+    return np.asarray(_crossing_bytes(table, of) / rate)
+
+
+def _crossing_bytes(table: KernelTable, of: Columns) -> Floats:
+    """``(n,)`` bytes of the memory lines that cross the edge of the cores, used or not."""
+    used = np.maximum(of["line_use"], LEAST_LINE_USE)
+    return np.asarray(traffic_of(table).offchip_bytes / used)
 
 
 def _gpu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
@@ -83,7 +89,7 @@ def _gpu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
     blocks_sm = np.ceil(blocks_of(table) / gpu.sms)
     resident = np.minimum(np.maximum(occupancy_of(Rows(table), gpu).blocks_sm, 1), blocks_sm)
     idle_lanes = np.ceil(threads / WARP) * WARP / threads
-    crossing = traffic.offchip_bytes / np.maximum(of["line_use"], LEAST_LINE_USE)
+    crossing = _crossing_bytes(table, of)
     l1_bytes = (
         (traffic.onchip_bytes * of["conflict_ways"] + crossing) * idle_lanes / of["wave_fill"]
     )
