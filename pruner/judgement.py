@@ -110,6 +110,11 @@ class Judgement:
         """``(n,)`` the gate's probability that a candidate is worthless; ``nan``: not asked."""
         return self.opinion.probability
 
+    @property
+    def tests(self) -> BoolColumn:
+        """``(n,)`` the probes that put a hard limit to the test."""
+        return self.probe & self.hard
+
     @cached_property
     def penalty_us(self) -> FloatColumn:
         """``(n,)`` latency for a search strategy to assume: ``inf`` beyond a hard limit, the

@@ -25,7 +25,8 @@ FloatColumn = NDArray[np.float64]
 
 
 # Metadata of a rule's field that follows the run instead of being a parameter: it is not printed.
-# A rule with such a field has ``with_best(best_us)``, which the trial stage calls.
+# A rule with such a field has ``with_best(best_us)``, which the trial stage calls, or, where it is
+# a hard limit that is put to the test, ``with_proven(need)`` (:mod:`pruner.limits`).
 RUN_STATE = {"run_state": True}
 
 

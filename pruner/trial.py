@@ -18,6 +18,7 @@ from pruner.engine import Engine
 from pruner.features import features
 from pruner.gate import Gate, Opinion, not_asked
 from pruner.judgement import GATE, KEPT, Judgement
+from pruner.limits import Limits
 from pruner.meta.prior import GraphPrior
 from pruner.objections import Objections, objections
 from pruner.recording.stage import RecordedStage, Scalar
@@ -41,7 +42,8 @@ class TrialStage:
         The learned gate, or ``None`` for rules alone.
     epsilon:
         Share of what the gate and the soft rules prune that is measured all the same.  Candidates
-        beyond a hard limit are not probed: they would only fail.
+        beyond a hard limit would only fail: they are no probes but for the few that put the limit
+        to the test (:mod:`pruner.limits`); with 0 none is.
     graph_prior:
         A model that has seen other tasks, asked in the gate's place until that is ready.
     seed:
@@ -74,6 +76,7 @@ class TrialStage:
         self._engine, self._single = engine, RecordedStage(chip, Scalar)
         self._use(tuple(r for r in rules if chip.backend in r.backends))
         self.disabled: Disabled = {}
+        self.limits = Limits(chip)
         self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
         self._promises: dict[str, float] = {}  # gate probabilities of what was let through
         self._scores: dict[str, float] = {}  # the prior's, of what was let through
@@ -92,8 +95,9 @@ class TrialStage:
         """Keep or prune every candidate of ``table``; ``hashes`` has one entry a candidate, and so
         have the ``scores`` of the prior's model, where :attr:`graph_prior_asked`.
 
-        With ``rescue`` a batch of which nothing is left gets its safest candidate back, and
-        ``Judgement.note`` says which rule left nothing.  So does a batch, for one that no hard
+        With ``rescue`` the batch is one of a run: hard limits are put to the test, and a batch of
+        which nothing is left gets its safest candidate back, and ``Judgement.note`` says which rule
+        left nothing.  So does a batch, for one that no hard
         limit prunes, while all that was measured has failed: what is correct may be pruned.
         """
         n = table.n_candidates
@@ -105,6 +109,8 @@ class TrialStage:
         kept, hard = code == KEPT, self._hard[code]
         listed = self._listed(hashes) & ~kept
         probe = self._probes(hashes, ~(kept | hard)) & ~listed
+        if rescue:
+            probe[self._tests(found, hashes)] = True
         keep, note, gate = kept | probe | listed, None, self._gate_name
         if rescue and n and (self._failed or not np.count_nonzero(keep)):
             note = spare(found, code, keep, hard, opinion.probability, gate)
@@ -146,7 +152,8 @@ class TrialStage:
             self._draft_us = float(draft_us(best, self.chip)[0])
         self._failed = bool(np.isinf(self._best_us))
         self._slowest_us = max(self._slowest_us, *latency[np.isfinite(latency)].tolist(), -np.inf)
-        rules = tuple(_follow(rule, self._best_us) for rule in self.rules)
+        rules = tuple(follow(rule, self._best_us) for rule in self.rules)
+        rules = self.limits.observe(rules, table, hashes, latency, self.disabled)
         if rules != self.rules:
             self._use(rules)
         if self.gate is not None:
@@ -256,6 +263,13 @@ class TrialStage:
             probe[pruned] = drawn < self._epsilon
         return probe
 
+    def _tests(self, found: Objections, hashes: Sequence[str]) -> list[int]:
+        """Those that put a hard limit to the test, once there are measurements to beat."""
+        early = self.gate is not None and not self.gate.ready
+        if early or not self._epsilon or not self._draft_us:
+            return []
+        return self.limits.to_test(found, hashes, self._draft_us)
+
     def _draw(self, candidates: Sequence[str]) -> NDArray[np.float64]:
         """A number in [0, 1) for each."""
         prefix, hashed = f"{self._seed}:", partial(hashlib.blake2b, digest_size=8)
@@ -263,7 +277,7 @@ class TrialStage:
         return np.frombuffer(digests, "<u8") / 2.0**64
 
 
-def _follow(rule: Rule, best_us: float) -> Rule:
+def follow(rule: Rule, best_us: float) -> Rule:
     """The rule brought up to date, if it depends on the best latency so far."""
     follow: Callable[[float], Rule] | None = getattr(rule, "with_best", None)
     return follow(best_us) if follow is not None and np.isfinite(best_us) else rule

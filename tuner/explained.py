@@ -15,7 +15,7 @@ from pruner.rulesets import Rules, rule_set
 from pruner.task import Decision
 from pruner.task_result import TaskResult
 from pruner.trial import TrialStage
-from pruner.verdict import Explanation, Verdict, kept
+from pruner.verdict import KEPT, Explanation, Verdict, kept
 from traces import Header, LogError, Trial
 from tuner.arms import ARMS
 from tuner.bench.plan import Plan
@@ -146,16 +146,19 @@ def _chain(found: Logged, rules: Rules) -> Explanation:
 
 
 def _stage(run: LoggedRun, trial: Trial, rules: Rules) -> TrialStage:
-    """The rules as they stood when the trial was judged: some follow the best latency so far."""
+    """The rules as they stood when the trial was judged: some follow the best latency so far, and
+    what ran although one objected.
+    """
     used: tuple[Rule, ...] = rules.trial if ARMS[run.header.arm].rules else ()
     if _rejected_by_tvm(trial) and not used:  # TVM says only no; the same limits say why
         used = tuple(TvmVerifier(limit) for limit in LIMITS)
     stage = TrialStage(used, None, run.problem.chip, rule_set=rules.name)
-    before = [t for t in run.trials if t.round < trial.round and t.measurement is not None]
-    best = min(before, key=lambda t: t.measurement.mean_us if t.measurement else 0.0, default=None)
-    if best is not None and best.measurement is not None:
-        table, _ = run.problem.read(run.pool(best))
-        stage.observe(table, [best.candidate], [best.measurement.mean_us])
+    before = [(t, m) for t in run.trials if t.round < trial.round and (m := t.measurement)]
+    best = min(before, key=lambda said: said[1].mean_us, default=None)
+    against = [(t, m) for t, m in before if t.verdict is not None and t.verdict["rule"] != KEPT]
+    for t, m in [best, *against] if best else []:
+        table, _ = run.problem.read(run.pool(t))
+        stage.observe(table, [t.candidate], [m.mean_us])
     return stage
 
 

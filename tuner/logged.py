@@ -120,12 +120,13 @@ def _named(log: Path, trials: list[Trial], wanted: str) -> Trial:
     if wanted.isdecimal() and int(wanted) < len(trials):
         return trials[int(wanted)]
     found = [t for t in trials if t.candidate.startswith(wanted)]
-    if len(found) != 1:
-        what = "no candidate begins" if not found else f"{len(found)} candidates begin"
+    different = len({t.candidate for t in found})  # one that a limit barred may be offered again
+    if different != 1:
+        what = "no candidate begins" if not found else f"{different} candidates begin"
         raise LogError(
             f"{log}: {what} with {wanted!r}; expected a hash or a trial number below {len(trials)}"
         )
-    return found[0]
+    return found[-1]
 
 
 def _best(log: Path, trials: list[Trial]) -> Trial:

@@ -14,6 +14,7 @@ from pruner.judgement import Judgement
 from pruner.trial import TrialStage
 from pruner.verdict import Verdict
 from traces import Measurement
+from tuner.barred import Barred
 from tuner.journal import Journal, Tally, broken
 from tuner.measure import Backend, Job, Recalled
 from tuner.meta.scoring import prior_scores
@@ -60,6 +61,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         self._recalled = Recalled(self.backend, self.journal.log.known)
+        self._barred = Barred(self.problem)
         self._empty, self._closed, self._ended = 0, 0, False
         self.measured: list[Measurement] = []
 
@@ -154,6 +156,7 @@ class Loop:
             if not len(pool):
                 break
             found = self._judged(pool)
+            order = found.tests_first(order)
             offers = self._offer(found, order, open_places)
             unseen = ~np.isin(np.arange(len(pool)), order[: len(offers)])
             self.strategy.release(pool.take(unseen))
@@ -227,6 +230,7 @@ class Loop:
         for found, offers in looked:
             for o in offers:
                 self.strategy.observe(o.sketch, o.row, o.latency_us)
+                self._barred.add(o)
             measured = [o for o in offers if o.measurement is not None and o.place >= 0]
             if measured:
                 tables.append(found.table.take_candidates([o.place for o in measured]))
@@ -238,7 +242,16 @@ class Loop:
         self._predict(readable, kernels)
         self.model.update(kernels, latency)
         if self.stage is not None:
+            known = len(self.stage.limits.raised)
             self.stage.observe(kernels, [o.candidate for o in readable], latency)
+            if len(self.stage.limits.raised) > known:
+                self._raised(self.stage)
+
+    def _raised(self, stage: TrialStage) -> None:
+        """A limit lies higher than the chip file says: what it barred may be proposed again."""
+        for text in stage.limits.raised:
+            self.journal.note(text)
+        self.strategy.release(self._barred.freed(stage))
 
     def _predict(self, measured: list[Offer], kernels: KernelTable) -> None:
         """Note what the model thinks of measured candidates that it has not learnt from yet."""

@@ -63,11 +63,18 @@ class Round:
 
     @property
     def shut(self) -> bool:
-        """Whether the gate prunes all that the rules leave."""
-        if self.judgement is None:
+        """Whether the gate prunes all that the rules leave, and no limit is put to the test."""
+        if self.judgement is None or self.judgement.tests.any():
             return False
         code = self.judgement.code
         return bool((code == GATE).any() and not (code == KEPT).any())
+
+    def tests_first(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """An order of preference, but what puts a hard limit to the test comes first."""
+        if self.judgement is None or not self.judgement.tests.any():
+            return order
+        test = (self.place >= 0) & self.judgement.tests[self.place]
+        return order[np.argsort(~test[order], kind="stable")]
 
     def offer(self, i: int) -> Offer:
         """Candidate ``i`` of the pool with its verdict."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
-from pruner.rule import Finding, limit
+from pruner.rule import RUN_STATE, Finding, limit
 from pruner.scopes import SCOPES, Scope, capacity, footprint
 from pruner.verdict import Stage
 
@@ -18,7 +18,9 @@ class Capacity:
 
     What exceeds L1, L0A, L0B, L0C, UB, NRAM, WRAM or shared memory is refused by the vendor's
     compiler, so that the trial would cost a compilation and yield nothing.  The SRAM of the MLU is
-    not here: it spills, see ``sram-fallback``.
+    not here: it spills, see ``sram-fallback``.  ``proven`` is no parameter but the state of the
+    run, set by the trial stage: the most bytes that a kernel needed which ran although they are
+    more than the chip file grants.
     """
 
     name: ClassVar[str] = "capacity"
@@ -26,6 +28,11 @@ class Capacity:
     hard: ClassVar[bool] = True
 
     scope: Scope
+    proven: float = field(default=0.0, metadata=RUN_STATE)
+
+    def with_proven(self, need: float) -> Capacity:
+        """The rule for a run in which a kernel that needs ``need`` bytes has run."""
+        return replace(self, proven=need)
 
     @property
     def backends(self) -> tuple[str, ...]:
@@ -34,13 +41,14 @@ class Capacity:
 
     def check(self, table: KernelTable, chip: Chip) -> Finding:
         """Bytes of all copies against the scope's size."""
-        have, fields = capacity(chip, self.scope)
+        size, fields = capacity(chip, self.scope)
+        known = "the most that ran needs" if self.proven > size else "there are"
         return limit(
             f"{self.scope}_bytes",
             footprint(table, self.scope),
-            have,
+            max(size, self.proven),
             "B",
-            reason=f"needs {{need}} B of {self.scope}, there are {{have}} B",
+            reason=f"needs {{need}} B of {self.scope}, {known} {{have}} B",
             benefit=f"a compilation that fails for {{excess}} B of {self.scope}",
             basis=fields,
         )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import hwsim
 from hwsim.chips import load_chip
 from pruner.rulesets import rule_set
+from traces import LogWriter, Note, Trial, read
 from tuner.bench.wrong_chip import NearOptimum, wrong_chips
 from tuner.cli.app import run
+from tuner.explained import explain
 from tuner.oracle import catalogue, load
+from tuner.runs import RunSpec, checked_rules, header, search
 
 MLU: Any = load_chip("mlu370-s4")
 
@@ -58,3 +64,53 @@ def test_robust_makes_whole_runs_and_says_where_one_ends_far_away(
     assert fine["run_regret"] <= 0.02
     assert far["regret"] is None
     assert far["run_regret"] > 0.02
+
+
+NRAM = "capacity{scope=nram}"
+
+
+@pytest.fixture(scope="module")
+def low(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chip file with 20 % less NRAM than there is."""
+    shipped = Path(hwsim.__file__).parent / "mlu_sram" / "chips" / "mlu370-s4.toml"
+    path = tmp_path_factory.mktemp("low") / "low.toml"
+    path.write_text(
+        shipped.read_text().replace("nram_kib = { value = 768", "nram_kib = { value = 614")
+    )
+    return path
+
+
+def tuned(log: Path, believed: Path) -> list[Any]:
+    """A run on mlu-bmm, whose best candidates fill the NRAM, that believes in another chip."""
+    oracle, spec = (
+        load(catalogue()["mlu-bmm"]),
+        RunSpec("two-stage", "evolutionary", 0, 64, batch=16),
+    )
+    problem, rules = replace(oracle.problem, chip=load_chip(believed)), checked_rules(spec)
+    with LogWriter(log, header(problem, spec, rules)) as writer:
+        search(problem, spec, rules, writer, board=oracle.problem.chip).run()
+    return list(read(log))
+
+
+def test_a_limit_that_is_too_low_is_found_out_and_what_it_barred_comes_back(
+    low: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.jsonl"
+    records = tuned(log, low)
+    raised = [r.text for r in records if isinstance(r, Note) and r.text.startswith(NRAM)]
+    said = "the limit was 595968 B, and a kernel that needs 688128 B ran: that is the limit now"
+    assert raised == [f"{NRAM}: {said}"]
+    trials = [r for r in records if isinstance(r, Trial)]
+    barred = {t.candidate for t in trials if t.verdict["rule"] == NRAM and not t.verdict["keep"]}
+    back = [t for t in trials if t.candidate in barred and t.measurement is not None]
+    assert back
+    again = explain(log, back[0].candidate, str(low)).explanation
+    fits = next(v for v in again.chain if v.rule == NRAM)
+    assert (again.verdict.keep, fits.keep, fits.evidence[0].have) == (True, True, 688128)
+    probe = next(t for t in trials if t.verdict["rule"] == NRAM and t.verdict["keep"])
+    verdict = explain(log, str(probe.index), str(low)).explanation.verdict
+    assert (verdict.probe, verdict.reason) == (True, "needs 688128 B of nram, there are 595968 B")
+    best = min(t.measurement.mean_us for t in trials if t.measurement is not None)
+    assert best <= load(catalogue()["mlu-bmm"]).optimum_us * 1.02
+    tuned(tmp_path / "again.jsonl", low)
+    assert (tmp_path / "again.jsonl").read_bytes() == log.read_bytes()

@@ -20,7 +20,7 @@ from hwsim.table import KernelTable
 from pruner.rulesets import Rules
 from pruner.task_result import TaskResult
 from pruner.task_stage import TaskStage
-from pruner.trial import TrialStage
+from pruner.trial import TrialStage, follow
 from tuner.oracle import Oracle
 
 NEAR = 0.02  # a run that ends this close to the optimum has lost nothing
@@ -84,9 +84,8 @@ class NearOptimum:
         stage = TaskStage(self.rules.task, chip, self.rules.name)
         results = [stage.run(task) for task in self.problem.tasks]
         alive = self._oracle.allowed([r.allowed for r in results])[self._near]
-        trial = TrialStage(self.rules.trial, None, chip)
-        best = self.table.take_candidates([int(np.argmin(self.latency_us))])
-        trial.observe(best, ["best"], [self._optimum_us])
+        rules = [follow(rule, self._optimum_us) for rule in self.rules.trial]
+        trial = TrialStage(rules, None, chip)
         names = [str(i) for i in range(self.table.n_candidates)]
         judgement = trial.judge(self.table, names, rescue=False)
         left = self.latency_us[alive & (judgement.code < 0)]

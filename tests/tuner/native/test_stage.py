@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -53,6 +54,23 @@ def test_the_same_judgements_and_explanations(library, chip, spec, rules):
         for stage in (plain, native):
             stage.observe(table, hashes, latency_us)
     assert plain.gate.ready
+
+
+def test_the_same_where_limits_are_raised(library):
+    of = load_chip("ascend-910b1")
+    low = msgspec.structs.replace(of, l0c_kib=of.l0c_kib // 4, l0a_kib=of.l0a_kib // 4)
+    plain, native = (
+        TrialStage(rule_set("default").trial, None, low, engine=engine)
+        for engine in (None, RecordedStage(low, NativeEngine))
+    )
+    for table, hashes, latency_us in pools("ascend-910b1", "gemm:512x512x512:float16"):
+        a, b = (stage.judge(table, hashes) for stage in (plain, native))
+        assert [to_json(a.explain(i)) for i in range(len(a))] == [
+            to_json(b.explain(i)) for i in range(len(b))
+        ]
+        for stage in (plain, native):
+            stage.observe(table, hashes, latency_us)
+        assert plain.limits.raised == native.limits.raised != []
 
 
 def test_a_batch_of_which_nothing_is_left(library):
