@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.chip import Chip
+from hwsim.cpu.chip import CpuChip
 from hwsim.gpu_sm.chip import WARP, GpuChip
 from hwsim.gpu_sm.occupancy import occupancy_of
 from hwsim.gpu_sm.rows import Rows
 from hwsim.table import KernelTable
+from pruner.core import core_us, fetch_us
 from pruner.features import Columns, row_features
 from pruner.machine import blocks_of, machine_of
 from pruner.movers import carriers_us
@@ -132,10 +134,15 @@ def _waits(table: KernelTable, gpu: GpuChip) -> Floats:
 
 
 def _cpu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
-    """Arithmetic with the lanes that work (``occupancy``), and what comes from beyond the cores."""
-    lanes_cores = of["occupancy"] * of["core_share"]
-    busy = of["compute_us"] / of["occupancy"] + of["vector_us"] / lanes_cores
-    return np.asarray(machine_of(chip).launch_us + busy + _refetched_us(table, chip, of))
+    """The core on the multiply-accumulates and what its caches fetch meanwhile; then the
+    elementwise work with the lanes that it uses.
+    """
+    cpu, machine = cast(CpuChip, chip), machine_of(chip)
+    main = np.hypot(core_us(table, cpu), fetch_us(table, cpu))
+    vector = of["vector_us"] / (of["occupancy"] * of["core_share"])
+    return np.asarray(
+        machine.launch_us + np.where(table["macs"] > 0, main, of["unique_us"]) + vector
+    )
 
 
 DRAFTS = {"ascend_cube": _npu, "mlu_sram": _npu, "gpu_sm": _gpu, "cpu": _cpu}

@@ -30,6 +30,11 @@ class CpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     vector_bytes: Asked  # width of one vector register
     vector_registers: Asked  # that a program names
     fma_per_cycle: Positive  # vector multiply-accumulates that a core starts in a cycle
+    fma_latency: Positive  # cycles until its sum can be added to
+    loads_per_cycle: Positive  # vector loads of a core
+    stores_per_cycle: Positive  # vector stores of a core
+    forward_cycles: Positive  # from a store to a load of the same address
+    reorder_ops: Positive  # instructions that a core looks ahead
     l1_kib: Asked  # of one core
     l1_code_kib: Asked  # of one core, instructions
     l2_kib: Asked  # of one core
@@ -37,6 +42,7 @@ class CpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     line_bytes: Asked
     memory_bytes_per_cycle: Positive  # of the whole chip, from memory
     cache_bytes_per_cycle: Positive  # of the whole chip, from the last cache
+    l2_bytes_per_cycle: Positive  # of one core, from its second cache
     start_us: Positive  # handing a parallel loop to the cores
 
     def lanes(self, bits: int) -> int:

@@ -32,7 +32,7 @@ FASTER = {
     "ascend_cube": {"hbm_gb_per_s": 2.0, "l2_gb_per_s": 2.0, "clock_mhz": 1.1},
     "mlu_sram": {"ddr_gbps": 2.0, "core_ddr_gbps": 2.0, "clock_mhz": 1.1},
     "gpu_sm": {"dram_gbps": 2.0, "l1_bytes_clk_sm": 2, "dram_latency": 0.5, "clock_mhz": 1.1},
-    "cpu": {"cache_bytes_per_cycle": 2.0, "fma_per_cycle": 2.0},
+    "cpu": {"cache_bytes_per_cycle": 2.0, "fma_per_cycle": 2.0, "reorder_ops": 2.0},
 }
 
 
