@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
-from tvm.s_tir.meta_schedule.runner import RunnerInput
+from tvm.s_tir.meta_schedule.runner import RunnerInput, RunnerResult
 
 from hwsim.chip import Chip
 from traces import Measurement
@@ -27,6 +27,9 @@ _DEVICE = "cpu"  # the only kind of real chip that has a design space here
 class RealBackend:
     """A real chip: candidates are built ``compile_workers`` at a time and run one after another.
 
+    What comes out as a new best is run once more, in memory of its own, and is the mean of both: of
+    many measurements the least one is mostly the luckiest.
+
     ``keep`` hears of each measurement as it is made, so that none is lost when the hardware is.
 
     Raises
@@ -40,6 +43,7 @@ class RealBackend:
     def __init__(self, name: str, chip: Chip, repeats: int, keep: Keep) -> None:
         self._name, self._chip, self._keep = name, chip, keep
         self._target = spaces.target(chip)
+        self._best_us = float("inf")
         with held():
             self._bench = Bench(name, chip, repeats)
 
@@ -80,8 +84,7 @@ class RealBackend:
     def _run(self, job: Job, library: Path, compile_s: float) -> Measurement:
         started = time.perf_counter()
         arguments = ArgInfo.from_entry_func(job.handle.schedule.mod, remove_preproc=True)
-        with held():
-            result = self._bench.run(RunnerInput(str(library), _DEVICE, arguments))
+        result = self._timed(RunnerInput(str(library), _DEVICE, arguments))
         shutil.rmtree(library.parent, ignore_errors=True)
         run_s = time.perf_counter() - started
         if failed := of_run(result.error_msg):
@@ -90,11 +93,29 @@ class RealBackend:
                     f"{gone}; what was measured is kept, go on with --resume when it is back"
                 )
             return _failed(*failed, compile_s, run_s)
-        return Measurement(
+        found = Measurement(
             latencies_us=[_short(float(s) * 1e6) for s in result.run_secs],
             compile_s=_short(compile_s),
             run_s=_short(run_s),
         )
+        self._best_us = min(self._best_us, found.mean_us)
+        return found
+
+    def _timed(self, library: RunnerInput) -> RunnerResult:
+        """One run, two of a new best; the second one's failure is that of both."""
+        with held():
+            first = self._bench.run(library)
+            if first.error_msg or 1e6 * _mean(first) >= self._best_us:
+                return first
+            second = self._bench.run(library)
+        if second.error_msg:
+            return second
+        return RunnerResult([*first.run_secs, *second.run_secs], None)
+
+
+def _mean(result: RunnerResult) -> float:
+    """Mean of the seconds of a run."""
+    return sum(map(float, result.run_secs)) / len(result.run_secs)
 
 
 def _failed(failure: str, error: str, compile_s: float, run_s: float = 0.0) -> Measurement:
