@@ -109,7 +109,7 @@ class TrialStage:
         kept, hard = code == KEPT, self._hard[code]
         listed = self._listed(hashes) & ~kept
         probe = self._probes(hashes, ~(kept | hard)) & ~listed
-        if rescue:
+        if rescue and np.count_nonzero(hard):
             probe[self._tests(found, hashes)] = True
         keep, note, gate = kept | probe | listed, None, self._gate_name
         if rescue and n and (self._failed or not np.count_nonzero(keep)):
