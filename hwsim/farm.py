@@ -24,13 +24,13 @@ def with_farm(chip: Chip, boards: int = 0, compile_workers: int = 0) -> Chip:
 def compile_time(unroll_copies: FloatColumn, bench: BenchCost) -> Limit:
     """The builder kills a compilation after ``compile_timeout_s``; ``unroll_copies`` ``(n,)``."""
     need = _compile_s(unroll_copies, bench)
-    have = np.full(len(need), bench.compile_timeout_s)
+    have = np.array([bench.compile_timeout_s])
     return Limit("compile_time", Failure.compile_error, need, have, "s")
 
 
 def run_time(latency_us: FloatColumn, bench: BenchCost) -> Limit:
     """The runner gives a kernel up that runs longer than ``timeout_s``; ``latency_us`` ``(n,)``."""
-    have = np.full(len(latency_us), bench.timeout_s * 1e6)
+    have = np.array([bench.timeout_s * 1e6])
     return Limit("run_time", Failure.timeout, latency_us, have, "us")
 
 

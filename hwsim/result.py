@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,25 +55,43 @@ class SimResult:
         return len(self.latency_us)
 
     @classmethod
-    def concat(cls, parts: Sequence[SimResult]) -> SimResult:
-        """Answers of one simulator, of the same limits and counters, one after the other."""
-        first = parts[0]
-        if len(parts) == 1:
-            return first
-        return cls(
-            latency_us=np.concatenate([p.latency_us for p in parts]),
-            failure=np.concatenate([p.failure for p in parts]),
-            failed_limit=np.concatenate([p.failed_limit for p in parts]),
-            limits=tuple(map(_joined, zip(*(p.limits for p in parts), strict=True))),
-            bottleneck=np.concatenate([p.bottleneck for p in parts]),
-            bottleneck_names=first.bottleneck_names,
-            counters={c: np.concatenate([p.counters[c] for p in parts]) for c in first.counters},
+    def joined(cls, parts: Iterable[SimResult], rows: Sequence[int]) -> SimResult:
+        """Answers of one simulator for ``rows`` kernels each, one after the other.
+
+        Columns of a part may be ``(1,)`` where all its kernels have the same.  Those of the result
+        are rows of one array: getting memory from the system takes longer than filling it, and
+        least in one large piece.
+        """
+        columns: list[NDArray[Any]] = []
+        end = 0
+        for part, n in zip(parts, rows, strict=True):
+            found = part._columns()
+            if not columns:
+                store = np.empty((len(found), sum(rows)))  # all dtypes are of 8 bytes
+                columns = [row.view(c.dtype) for row, c in zip(store, found, strict=True)]
+            for whole, column in zip(columns, found, strict=True):
+                whole[end : end + n] = column
+            end += n
+        return part._with_columns(columns)
+
+    def _columns(self) -> list[NDArray[Any]]:
+        needs, haves = [x.need for x in self.limits], [x.have for x in self.limits]
+        answer = (self.latency_us, self.failure, self.failed_limit, self.bottleneck)
+        return [*answer, *needs, *haves, *self.counters.values()]
+
+    def _with_columns(self, columns: Sequence[NDArray[Any]]) -> SimResult:
+        latency_us, failure, failed_limit, bottleneck, *rest = columns
+        k = len(self.limits)
+        limits = zip(self.limits, rest[:k], rest[k : 2 * k], strict=True)
+        return replace(
+            self,
+            latency_us=latency_us,
+            failure=failure,
+            failed_limit=failed_limit,
+            limits=tuple(replace(x, need=need, have=have) for x, need, have in limits),
+            bottleneck=bottleneck,
+            counters=dict(zip(self.counters, rest[2 * k :], strict=True)),
         )
-
-
-def _joined(parts: tuple[Limit, ...]) -> Limit:
-    need = np.concatenate([p.need for p in parts])
-    return replace(parts[0], need=need, have=np.concatenate([p.have for p in parts]))
 
 
 def first_exceeded(limits: tuple[Limit, ...], n: int) -> tuple[IntColumn, IntColumn]:
@@ -80,7 +99,20 @@ def first_exceeded(limits: tuple[Limit, ...], n: int) -> tuple[IntColumn, IntCol
     failure = np.zeros(n, dtype=np.int64)
     failed = np.full(n, -1, dtype=np.int64)
     for i, limit in enumerate(limits):
-        hit = (limit.need > limit.have) & (failed < 0)
-        failed[hit] = i
-        failure[hit] = int(limit.failure)
+        exceeded = limit.need > limit.have
+        if exceeded.any():
+            hit = exceeded & (failed < 0)
+            failed[hit] = i
+            failure[hit] = int(limit.failure)
     return failure, failed
+
+
+def longest(times: Sequence[FloatColumn], n: int) -> IntColumn:
+    """Number of the largest of ``times`` (0 or more, NaN as 0) in each of ``n`` rows, the first of
+    equals.
+    """
+    found, most = np.zeros(n, dtype=np.int64), np.fmax(times[0], 0)
+    for number, time in enumerate(times[1:], 1):
+        np.copyto(found, number, where=time > most)
+        most = np.fmax(most, time)
+    return found

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import WIDEST_BYTES, access_of
 from hwsim.gpu_sm.chip import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
-from hwsim.gpu_sm.rows import Rows
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 from pruner.once import once_a_table
 

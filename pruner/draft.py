@@ -18,7 +18,7 @@ from hwsim.chip import Chip
 from hwsim.cpu.chip import CpuChip
 from hwsim.gpu_sm.chip import WARP, GpuChip
 from hwsim.gpu_sm.occupancy import occupancy_of
-from hwsim.gpu_sm.rows import Rows
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 from pruner.core import core_us, fetch_us
 from pruner.features import Columns, row_features

@@ -13,8 +13,8 @@ from hwsim.chip import Chip
 from hwsim.cpu.chip import CpuChip
 from hwsim.gpu_sm.chip import MAX_REGISTERS_THREAD, GpuChip
 from hwsim.gpu_sm.occupancy import occupancy_of
-from hwsim.gpu_sm.rows import Rows
 from hwsim.mlu_sram.chip import MluChip
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 from pruner.conflicts import sector_share
 from pruner.scopes import Scope, capacity, footprint, scopes_of

@@ -12,6 +12,7 @@ from hwsim.chip import Chip
 from hwsim.footprint import kept_bytes
 from hwsim.mlu_sram.costs import sram_need_bytes
 from hwsim.mlu_sram.limits import nram_need_bytes
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 
 Scope = Literal["l1", "l0a", "l0b", "l0c", "ub", "nram", "wram", "sram", "shared"]
@@ -57,9 +58,9 @@ def footprint(table: KernelTable, scope: Scope) -> NDArray[np.float64]:
     the staged inputs only), it is asked.
     """
     if scope == "nram":
-        return nram_need_bytes(table)
+        return nram_need_bytes(Rows(table))
     if scope == "sram":
-        return sram_need_bytes(table)
+        return sram_need_bytes(Rows(table))
     if scope == "shared":  # the column counts the pipeline's versions already
         return np.asarray(table["shared_bytes"], dtype=np.float64)
-    return kept_bytes(table, scope)
+    return kept_bytes(Rows(table), scope)

@@ -19,6 +19,7 @@ from hwsim.ascend_cube.program import Program, Run, program_of, run_block
 from hwsim.event_result import DesResult
 from hwsim.farm import run_time
 from hwsim.result import Failure, first_exceeded
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 
 FULL_STEPS = 1024  # a block of so many MMADs and vector stages is simulated whole
@@ -40,7 +41,7 @@ def simulate_one(
     full_steps: int = FULL_STEPS,
 ) -> DesResult:
     """Simulate row ``row`` of ``table`` on ``chip``; the same row gives the same result."""
-    one = table.take(np.array([row]))
+    one = Rows(table.take(np.array([row])))
     failure, _ = first_exceeded(limits(one, chip), 1)
     if failure[0] != Failure.ok:
         return DesResult(np.inf, Failure(int(failure[0])))

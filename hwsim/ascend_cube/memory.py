@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwsim.ascend_cube.chip import AscendChip
-from hwsim.ascend_cube.placement import Placement, column
+from hwsim.ascend_cube.placement import Placement
 from hwsim.result import FloatColumn
-from hwsim.table import KernelTable
+from hwsim.rows import Rows
 
 READS = ("a_gm_l1", "b_gm_l1", "x_gm_ub")
 WRITES = ("c_l0c_gm", "c_ub_gm")
@@ -46,7 +46,7 @@ class Traffic:
         return np.where(moved > 0, self.missed[stream] / np.maximum(moved, 1e-300), 0.0)
 
 
-def traffic(table: KernelTable, chip: AscendChip, where: Placement) -> Traffic:
+def traffic(rows: Rows, chip: AscendChip, where: Placement) -> Traffic:
     """Hits and misses of every stream.
 
     Distinct bytes miss once: the kernel starts with a cold L2.  Blocks that read a tile at the same
@@ -54,10 +54,10 @@ def traffic(table: KernelTable, chip: AscendChip, where: Placement) -> Traffic:
     beyond the L2's capacity (uniform reuse); the working set is the kernel's distinct bytes, or
     ``l2_window_bytes`` where the producer of the table knows better.
     """
-    moved = {s: _moved(table, s, where) for s in (*READS, *WRITES)}
-    unique = {s: _unique(table, s, moved[s]) for s in moved}
+    moved = {s: _moved(rows, s, where) for s in (*READS, *WRITES)}
+    unique = {s: _unique(rows, s, moved[s]) for s in moved}
     everything = np.asarray(sum(unique.values()), dtype=np.float64)
-    window = column(table, "l2_window_bytes")
+    window = rows["l2_window_bytes"]
     window = np.where(window > 0, np.minimum(window, everything), everything)
     l2_bytes = chip.l2_mib * 2.0**20
     lost = np.clip((window - l2_bytes) / np.maximum(window, 1), 0, 1)
@@ -69,14 +69,14 @@ def traffic(table: KernelTable, chip: AscendChip, where: Placement) -> Traffic:
     return Traffic(moved, missed)
 
 
-def _moved(table: KernelTable, stream: str, where: Placement) -> FloatColumn:
-    of_block = column(table, f"{stream}_count") * column(table, f"{stream}_bytes")
+def _moved(rows: Rows, stream: str, where: Placement) -> FloatColumn:
+    of_block = rows[f"{stream}_count"] * rows[f"{stream}_bytes"]
     return np.asarray(of_block * where.blocks * where.work_share)
 
 
-def _unique(table: KernelTable, stream: str, moved: FloatColumn) -> FloatColumn:
+def _unique(rows: Rows, stream: str, moved: FloatColumn) -> FloatColumn:
     """Distinct bytes; where the producer did not say, nothing is read twice."""
-    given = column(table, f"{stream}_unique_bytes")
+    given = rows[f"{stream}_unique_bytes"]
     return np.where(given > 0, np.minimum(given, moved), moved)
 
 
@@ -92,7 +92,7 @@ class Runs:
     lines: FloatColumn
 
 
-def runs_of(table: KernelTable, stream: str, line_bytes: int) -> Runs:
+def runs_of(rows: Rows, stream: str, line_bytes: int) -> Runs:
     """Runs of one transfer, with what misalignment adds.
 
     A run of ``r`` bytes that starts at multiples of ``a`` touches ``(r + line - a) / line`` lines
@@ -100,11 +100,11 @@ def runs_of(table: KernelTable, stream: str, line_bytes: int) -> Runs:
     runs at odd addresses that take twice and 2048 B runs that take 5/4 of the aligned time
     (asc-devkit data_copy, L1 case 3 and UB case 4).
     """
-    payload = column(table, f"{stream}_bytes")
-    run = column(table, f"{stream}_run_bytes")
+    payload = rows[f"{stream}_bytes"]
+    run = rows[f"{stream}_run_bytes"]
     run = np.where(run > 0, np.minimum(run, payload), payload)
     count = np.where(run > 0, payload / np.maximum(run, 1e-300), 0.0)
-    align = np.clip(column(table, f"{stream}_align_bytes"), 1, line_bytes)
+    align = np.clip(rows[f"{stream}_align_bytes"], 1, line_bytes)
     fewest = np.ceil(run / line_bytes)
     mean = np.maximum((run + line_bytes - align) / line_bytes, fewest)
     return Runs(count, payload + count * (mean - fewest) * line_bytes, count * mean)

@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 
 from hwsim.ascend_cube.chip import AscendChip
 from hwsim.result import FloatColumn
-from hwsim.table import KernelTable
-
-
-def column(table: KernelTable, name: str) -> FloatColumn:
-    """A column as float64 ``(n,)``: products of huge sizes grow, they do not wrap."""
-    return np.asarray(table[name], dtype=np.float64)
+from hwsim.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -42,18 +37,18 @@ class Placement:
         return np.asarray(self.blocks * self.work_share / np.maximum(self.rounds * self.cores, 1))
 
 
-def place(table: KernelTable, chip: AscendChip) -> Placement:
+def place(rows: Rows, chip: AscendChip) -> Placement:
     """Blocks onto cores, round by round.
 
     A row of the grid shares A and a column shares B while they run at the same time.  ``active`` is
     the mean over the rounds, so that one more core can never mean more contention than help.
     """
-    cube = table["mm_count"] > 0
-    blocks = column(table, "blocks")
+    cube = rows["mm_count"] > 0
+    blocks = rows["blocks"]
     cores = np.where(cube, float(chip.cube_cores), float(chip.vector_cores))
     rounds = np.ceil(blocks / cores)
     active = np.maximum(blocks / np.maximum(rounds, 1), 1)
-    grid_n, grid_m = column(table, "grid_n"), column(table, "grid_m")
+    grid_n, grid_m = rows["grid_n"], rows["grid_m"]
     return Placement(
         cube=cube,
         blocks=blocks,
@@ -61,7 +56,7 @@ def place(table: KernelTable, chip: AscendChip) -> Placement:
         rounds=rounds,
         active=active,
         vector_split=np.where(cube, max(1.0, chip.vector_cores / chip.cube_cores), 1.0),
-        work_share=np.clip(column(table, "work_share"), 0, 1),
+        work_share=np.clip(rows["work_share"], 0, 1),
         a_sharers=np.clip(grid_n, 1, active),
         b_sharers=np.clip(active / np.maximum(grid_n, 1), 1, np.maximum(grid_m, 1)),
     )

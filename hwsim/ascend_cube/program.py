@@ -11,7 +11,7 @@ import simpy
 
 from hwsim.ascend_cube.costs import Costs
 from hwsim.ascend_cube.pipes import Flag, Pipe, Task, levels
-from hwsim.table import KernelTable
+from hwsim.rows import Rows
 from hwsim.timeline import Level, Span
 
 CUBE_STREAMS = ("a_gm_l1", "b_gm_l1", "a_l1_l0a", "b_l1_l0b")
@@ -74,7 +74,7 @@ class Program:
         return replace(self, tiles=tiles, steps=steps, loads=loads, fix=fix, stages=stages)
 
 
-def program_of(table: KernelTable, costs: Costs, row: int) -> Program:
+def program_of(rows: Rows, costs: Costs, row: int) -> Program:
     """The block of row ``row``, its tables' counts as they are."""
 
     def load(stream: str, scope: str) -> Load:
@@ -83,11 +83,11 @@ def program_of(table: KernelTable, costs: Costs, row: int) -> Program:
             count=float(transfer.count[row]),
             held_us=float(transfer.held_us[row]),
             hidden_us=float(transfer.hidden_us[row]),
-            buffers=max(1, int(table[f"{scope}_buffers"][row])),
+            buffers=max(1, int(rows[f"{scope}_buffers"][row])),
         )
 
     mmads = int(costs.mmad_count[row])
-    tiles = max(1, min(int(table["out_tiles"][row]), mmads or 2**62))
+    tiles = max(1, min(int(rows["out_tiles"][row]), mmads or 2**62))
     x, c = load("x_gm_ub", "ub"), load("c_ub_gm", "ub")
     work = float(costs.vector_count[row] * costs.vector_us[row])
     stages = int(costs.vector_stages[row])

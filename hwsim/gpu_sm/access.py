@@ -14,26 +14,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from hwsim.gpu_sm.chip import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
-from hwsim.gpu_sm.rows import Rows
+from hwsim.rows import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Key = tuple[float, ...]  # a pattern: width, thread run, the two strides, threads
+Codes = NDArray[np.uint64]
+Columns = tuple[Floats, ...]  # a pattern: width, thread run, the two strides, threads
 Lanes = tuple[Floats, Floats, Floats, Floats]  # width in bytes, thread run, the two strides
 
 WIDEST_BYTES = 16  # one access instruction of a thread
 _FEW = 32  # rows of which finding the distinct ones costs more than looking all of them up
 _MOST_KNOWN = 1 << 16
-_KNOWN: dict[Key, list[float]] = {}  # pattern -> sectors, lines, wavefronts, global wavefronts
+_KNOWN: dict[int, list[float]] = {}  # code -> sectors, lines, wavefronts, global wavefronts
 _PHASES = 8  # warps that are averaged where the thread run does not divide a warp evenly
 _FAR = float(1 << 40)  # longest stride: the product with a thread number must not wrap
-_HASH = np.uint64(0x9E3779B97F4A7C15)  # odd: multiplication by it is one to one
+# Of the columns of a pattern; odd, so that multiplication by one of them is one to one.
+_FACTORS = (
+    0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93,
+    0xA0761D6478BD642F,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,25 +55,28 @@ class Access:
     _values: Floats  # (4, patterns)
     _pattern: Ints  # (n,)
 
-    @property
+    @cached_property
     def sectors(self) -> Floats:
         """Distinct 32 B sectors."""
-        return np.asarray(self._values[0, self._pattern])
+        return self._of_pattern(0)
 
-    @property
+    @cached_property
     def lines(self) -> Floats:
         """Distinct 128 B lines."""
-        return np.asarray(self._values[1, self._pattern])
+        return self._of_pattern(1)
 
-    @property
+    @cached_property
     def wavefronts(self) -> Floats:
         """Passes through the banks of shared memory."""
-        return np.asarray(self._values[2, self._pattern])
+        return self._of_pattern(2)
 
-    @property
+    @cached_property
     def global_wavefronts(self) -> Floats:
         """Passes of an L1 hit: half- and quarter-warps never merge."""
-        return np.asarray(self._values[3, self._pattern])
+        return self._of_pattern(3)
+
+    def _of_pattern(self, value: int) -> Floats:
+        return np.asarray(self._values[value].take(self._pattern))
 
 
 def access_of(rows: Rows, stream: str) -> Access:
@@ -82,9 +91,17 @@ def access_of(rows: Rows, stream: str) -> Access:
     return patterns([lanes], threads)[0]
 
 
-def capped(lanes: Lanes, threads: Floats) -> tuple[Floats, ...]:
+def capped(lanes: Lanes, threads: Floats) -> Columns:
     """What tells one pattern from another: the lanes of one instruction, and the threads."""
-    return np.minimum(lanes[0], WIDEST_BYTES), *lanes[1:], np.minimum(threads, WARP * _PHASES)
+    return _of_one(lanes[0]), *lanes[1:], _live(threads)
+
+
+def _of_one(width: Floats) -> Floats:
+    return np.minimum(width, WIDEST_BYTES)
+
+
+def _live(threads: Floats) -> Floats:
+    return np.minimum(threads, WARP * _PHASES)
 
 
 def accesses_of(rows: Rows, streams: Sequence[str]) -> tuple[dict[str, Access], dict[str, Access]]:
@@ -123,35 +140,31 @@ def requests_of(rows: Rows, stream: str, access: Access, warps: Floats) -> Float
     """Warp-wide access instructions of one block; warps with no live lane issue none."""
     moved = rows[f"{stream}_bytes"]
     live = np.minimum(moved / (access.width * np.maximum(rows["threads"], 1)), 1)
-    live[moved <= 0] = 1  # not given
-    live *= rows["work_share"]
+    live = np.where(moved > 0, live, 1) * rows["work_share"]  # 0: not given
     return np.asarray(rows[f"{stream}_count"] * access.split * warps * live)
 
 
 def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
     """Evaluate accesses of blocks of ``threads`` ``(n,)``."""
-    if not asked:
-        return []
-    found = [_numbered(capped(lanes, threads)) for lanes in asked]
-    values = _known([key for _, keys in found for key in keys])
-    ends = np.cumsum([len(keys) for _, keys in found])
-    split = np.split(values, ends[:-1], axis=1)
+    threads = _live(threads)
+    keys = [(_of_one(lanes[0]), *lanes[1:], threads) for lanes in asked]
     return [
-        Access(lanes[0], np.ceil(lanes[0] / WIDEST_BYTES), part, index)
-        for lanes, (index, _), part in zip(asked, found, split, strict=True)
+        Access(lanes[0], _instructions(lanes[0]), values, index)
+        for lanes, (index, values) in zip(asked, _known(keys), strict=True)
     ]
 
 
+def _instructions(width: Floats) -> Floats:
+    """Access instructions that ``width`` bytes take: one each, nearly always."""
+    wide = width.max(initial=0) > WIDEST_BYTES
+    return np.asarray(np.ceil(width / WIDEST_BYTES)) if wide else np.ones(1)
+
+
+@lru_cache(_MOST_KNOWN)
 def pattern(*key: float) -> list[float]:
     """Sectors, lines and both wavefronts of one pattern, told by ``capped`` numbers."""
-    found = _KNOWN.get(key)
-    if found is None:
-        found = _one_warp(*(int(min(x, _FAR)) for x in key))
-        if found is None:
-            averaged: list[float] = _known([key])[:, 0].tolist()
-            return averaged
-        _remember({key: found})
-    return found
+    whole = [int(min(x, _FAR)) for x in key]
+    return _one_warp(*whole) or _evaluate(np.array([whole]))[:, 0].tolist()
 
 
 def _one_warp(width: int, run: int, step1: int, step2: int, threads: int) -> list[float] | None:
@@ -184,44 +197,64 @@ def _one_after_another(start: list[int], words: int, lanes: int) -> float:
     return float(passes)
 
 
-def _numbered(columns: tuple[Floats, ...]) -> tuple[Ints, list[Key]]:
-    """Row -> pattern number, and the patterns."""
-    few = len(columns[0]) <= _FEW
-    index, first = (np.arange(len(columns[0])),) * 2 if few else _distinct(columns)
-    return index, list(zip(*(column[first].tolist() for column in columns), strict=True))
+def _known(asked: Sequence[Columns]) -> list[tuple[Ints, Floats]]:
+    """``(index, values)`` of each: row -> pattern number, and the patterns' ``(4, patterns)``.
+
+    A space has few patterns, in many batches: they are remembered.
+    """
+    products: dict[tuple[int, int], Codes] = {}
+    numbered = [_numbered(_codes(columns, products)) for columns in asked]
+    found = {code: _KNOWN.get(code) for _, codes in numbered for code in codes}
+    if None in found.values():
+        new: dict[int, Ints] = {}
+        for columns, (index, codes) in zip(asked, numbered, strict=True):
+            new |= _unknown(columns, index, codes)
+        values = _evaluate(np.array(list(new.values())))
+        found |= (learnt := dict(zip(new, values.T.tolist(), strict=True)))
+        _remember(learnt)
+    return [
+        (index, np.array([found[code] for code in codes]).reshape(-1, 4).T)
+        for index, codes in numbered
+    ]
 
 
-def _known(keys: list[Key]) -> Floats:
-    """``(4, patterns)``; a space has few patterns, in many batches: they are remembered."""
-    found = {key: _KNOWN.get(key) for key in keys}
-    unknown = [key for key, values in found.items() if values is None]
-    if unknown:
-        values = _evaluate(np.minimum(np.array(unknown), _FAR).astype(np.int64))
-        new = dict(zip(unknown, values.T.tolist(), strict=True))
-        found |= new
-        _remember(new)
-    return np.array([found[key] for key in keys], dtype=np.float64).reshape(-1, 4).T
+def _numbered(codes: Codes) -> tuple[Ints, list[int]]:
+    """Row -> pattern number, and the codes of the patterns."""
+    if len(codes) <= _FEW:
+        return np.arange(len(codes)), codes.tolist()
+    index, values = pd.factorize(codes)
+    return index, values.tolist()
 
 
-def _remember(new: dict[Key, list[float]]) -> None:
+def _codes(columns: Columns, products: dict[tuple[int, int], Codes]) -> Codes:
+    """64-bit hashes of patterns, ``(n,)``; ``products`` holds the terms of columns used again."""
+    terms = []
+    for column, factor in zip(columns, _FACTORS, strict=True):
+        key = id(column), factor
+        if key not in products:
+            bits = column.view(np.uint64)
+            mixed = bits >> np.uint64(32)  # small whole numbers have their bits at the top
+            mixed ^= bits
+            mixed *= np.uint64(factor)
+            products[key] = mixed
+        terms.append(products[key])
+    return reduce(np.add, sorted(terms, key=len))  # those of one number first
+
+
+def _unknown(columns: Columns, index: Ints, codes: list[int]) -> dict[int, Ints]:
+    """Code -> pattern, of those that are not known yet."""
+    numbers = [i for i, code in enumerate(codes) if code not in _KNOWN]
+    first = np.empty(len(codes), dtype=np.int64)
+    first[index] = np.arange(len(index))
+    rows = np.stack([np.broadcast_to(c, len(index))[first[numbers]] for c in columns])
+    whole = np.minimum(rows, _FAR).astype(np.int64)
+    return {codes[i]: key for i, key in zip(numbers, whole.T, strict=True)}
+
+
+def _remember(new: dict[int, list[float]]) -> None:
     if len(_KNOWN) + len(new) > _MOST_KNOWN:
         _KNOWN.clear()
     _KNOWN.update(new)
-
-
-def _distinct(columns: tuple[Floats, ...]) -> tuple[Ints, Ints]:
-    """Row -> pattern number, and a row of each pattern, told apart by a 64-bit hash."""
-    code = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        bits = column.view(np.uint64)
-        mixed = bits >> np.uint64(32)  # small whole numbers have their bits at the top
-        mixed ^= bits
-        code *= _HASH
-        code ^= mixed
-    index, values = pd.factorize(code)
-    first = np.empty(len(values), dtype=np.int64)
-    first[index] = np.arange(len(index))
-    return index, first
 
 
 def _evaluate(keys: Ints) -> Floats:

@@ -8,6 +8,7 @@ with each other and with latency, as p-norms say (exponents in the chip file).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,13 @@ from hwsim.farm import run_time
 from hwsim.gpu_sm.chip import SECTOR_BYTES, SUB_PARTITIONS, GpuChip
 from hwsim.gpu_sm.costs import CHIP_WIDE, UNITS, Costs, costs_of
 from hwsim.gpu_sm.occupancy import limits
-from hwsim.gpu_sm.rows import Rows
-from hwsim.result import SimResult, first_exceeded
+from hwsim.result import SimResult, first_exceeded, longest
+from hwsim.rows import Rows, by_blocks
 from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
 
 BOTTLENECKS = (*UNITS, "latency", "launch")
-_ROWS_AT_ONCE = 25_000  # bounds the memory of temporary columns, which costs most of the time
 _LONGEST_US = 1e18  # sizes beyond any machine are answered with this, not with infinity
 
 
@@ -35,9 +35,7 @@ def simulate(table: KernelTable, chip: GpuChip) -> SimResult:
     ``dram_sectors``, ``shared_wavefronts``, ``fma_count``, ``slowdown`` (by the power limit),
     ``<unit>_us`` for every unit and ``path_us`` (what blocks, one after another, would wait).
     """
-    starts = range(0, max(table.n, 1), _ROWS_AT_ONCE)
-    parts = (Rows(table, slice(start, start + _ROWS_AT_ONCE)) for start in starts)
-    return SimResult.concat([_simulate(rows, chip) for rows in parts])
+    return by_blocks(table, lambda rows: _simulate(rows, chip))
 
 
 def _simulate(rows: Rows, chip: GpuChip) -> SimResult:
@@ -48,13 +46,13 @@ def _simulate(rows: Rows, chip: GpuChip) -> SimResult:
     total = np.minimum(np.nan_to_num(total, nan=_LONGEST_US, posinf=_LONGEST_US), _LONGEST_US)
     checks = (*limits(rows, chip), run_time(total, chip.bench))
     failure, failed = first_exceeded(checks, rows.n)
-    launch = np.full(rows.n, chip.launch_us)
+    launch = np.array([chip.launch_us])
     return SimResult(
         latency_us=np.where(failure == 0, total, np.inf),
         failure=failure,
         failed_limit=failed,
         limits=checks,
-        bottleneck=_longest([*times.units.values(), times.path, launch]),
+        bottleneck=longest([*times.units.values(), times.path, launch], rows.n),
         bottleneck_names=BOTTLENECKS,
         counters=_counters(costs, chip, times),
     )
@@ -115,7 +113,7 @@ def _factors(costs: Costs, chip: GpuChip) -> dict[str, Floats]:
 
 def slowdown(chip: GpuChip, busy_us: dict[str, Floats]) -> Floats:
     """Factor by which the power limit stretches the SMs' time: long arithmetic lowers the clock."""
-    busy_ms = np.maximum.reduce(list(busy_us.values())) / 1e3
+    busy_ms = reduce(np.maximum, busy_us.values()) / 1e3
     loss = (1 - chip.sustained_share) * busy_ms / (busy_ms + chip.throttle_ms)
     return np.asarray(1 / (1 - loss))
 
@@ -130,7 +128,7 @@ def _combined(costs: Costs, chip: GpuChip, times: Times) -> Floats:
     main = _norm([main, times.path], q)
     hidden = 1 + model.epilogue_overlap * (costs.occupancy.blocks_sm - 1)
     total = _norm([main, _norm(list(times.epilogue.values()), p)], hidden)
-    return np.asarray(np.maximum.reduce([total, *times.units.values()]))
+    return np.asarray(reduce(np.maximum, [total, *times.units.values()]))
 
 
 def _norm(parts: list[Floats], p: Floats) -> Floats:
@@ -138,18 +136,12 @@ def _norm(parts: list[Floats], p: Floats) -> Floats:
     used = [part for part in parts if part.any()]
     if len(used) < 2:
         return used[0] if used else np.zeros_like(p)
-    top = np.maximum.reduce(used)
+    top = reduce(np.maximum, used)
     safe = np.maximum(top, 1e-30)
+    if len(used) == 2:  # the larger one's share is 1 and so is its power, which takes long
+        share = np.minimum(*used) / safe
+        return np.asarray(top * (1 + share**p) ** (1 / p))
     return np.asarray(top * sum((part / safe) ** p for part in used) ** (1 / p))
-
-
-def _longest(parts: list[Floats]) -> NDArray[np.int64]:
-    """Number of the largest part in every row, the first of equals."""
-    longest, most = np.zeros(len(parts[0]), dtype=np.int64), parts[0]
-    for number, part in enumerate(parts[1:], 1):
-        np.copyto(longest, number, where=part > most)
-        most = np.maximum(most, part)
-    return longest
 
 
 def _counters(costs: Costs, chip: GpuChip, times: Times) -> dict[str, Floats]:

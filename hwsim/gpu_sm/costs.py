@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +24,9 @@ from hwsim.gpu_sm.chip import (
     GpuChip,
 )
 from hwsim.gpu_sm.occupancy import Occupancy, occupancy_of
-from hwsim.gpu_sm.rows import Rows
 from hwsim.gpu_sm.traffic import Traffic, traffic_of
 from hwsim.gpu_sm.work import Work, work_of
+from hwsim.rows import Rows
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ class Costs:
     def demand(self, unit: str) -> Floats:
         """All clocks of one block on ``unit``."""
         parts = (self.stage, self.main, self.epilogue)
-        return np.asarray(sum(part.get(unit, np.zeros_like(self.steps)) for part in parts))
+        return np.asarray(sum(part[unit] for part in parts if unit in part))
 
 
 def costs_of(rows: Rows, chip: GpuChip) -> Costs:
@@ -182,7 +183,7 @@ def _stage_path(
     Unrolled loads are independent: as many are under way as have a register to go to.  A software
     pipeline has all loads of a step under way, for as many steps as it is ahead.
     """
-    model, zero = chip.model, np.zeros(rows.n)
+    model, zero = chip.model, np.zeros(1)
     streams = [s for s in access if s.endswith("_global_shared")]
     loads = sum((rows[f"{s}_count"] * access[s].split for s in streams), zero)
     serial = rows["serial_loads"] > 0
@@ -218,12 +219,12 @@ def _operand_stalls(
     direct = _load_latency(
         chip, traffic.asked_direct_bytes, traffic.l2_direct_bytes, traffic.dram_direct_bytes
     )
-    latency = {"_shared_local": np.full(rows.n, chip.shared_latency), "_global_local": direct}
-    stalls = np.zeros(rows.n)
+    latency = {"_shared_local": np.array([chip.shared_latency]), "_global_local": direct}
+    stalls = np.zeros(1)
     for kind, clk in latency.items():
         streams = [s for s in access if s.endswith(kind) and s[0] != "c"]
         counts = [rows[f"{s}_count"] * access[s].split for s in streams]
-        most = np.maximum.reduce([np.zeros(rows.n), *counts])
+        most = reduce(np.maximum, [np.zeros(1), *counts])
         waits = np.where(work.iterations > 0, np.minimum(work.iterations, most), most)
-        stalls += waits / chip.model.loads_in_flight * clk
+        stalls = stalls + waits / chip.model.loads_in_flight * clk
     return stalls

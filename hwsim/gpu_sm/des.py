@@ -20,9 +20,9 @@ from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.costs import costs_of
 from hwsim.gpu_sm.occupancy import limits
 from hwsim.gpu_sm.program import Program, program_of
-from hwsim.gpu_sm.rows import Rows
 from hwsim.gpu_sm.sm import Sm, run_sm
 from hwsim.result import Failure, first_exceeded
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 from hwsim.timeline import Level, Span
 

@@ -19,8 +19,8 @@ from hwsim.gpu_sm.chip import (
     WARP,
     GpuChip,
 )
-from hwsim.gpu_sm.rows import Rows
 from hwsim.result import Failure, Limit
+from hwsim.rows import Rows
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def limits(rows: Rows, chip: GpuChip) -> tuple[Limit, ...]:
     registers, _ = registers_of(rows, chip)
 
     def limit(name: str, failure: Failure, need: Floats, have: Floats | float, unit: str) -> Limit:
-        return Limit(name, failure, need, np.broadcast_to(np.float64(have), rows.n), unit)
+        return Limit(name, failure, need, np.atleast_1d(np.float64(have)), unit)
 
     shared = rows["shared_bytes"]
     have_shared = np.where(

@@ -17,7 +17,7 @@ from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import Access
 from hwsim.gpu_sm.chip import LINE_BYTES, SECTOR_BYTES, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
-from hwsim.gpu_sm.rows import Rows
+from hwsim.rows import Rows
 
 Floats = NDArray[np.float64]
 
@@ -86,24 +86,28 @@ def traffic_of(
     own = {s: _block_bytes(rows, s) for s in LOADS if s in access}
     fit = _l1_fit(rows, chip, occupancy, access, own)
     cold = 1 - _warm(rows, chip)
-    sums = {name: np.zeros(rows.n) for name in Traffic.__dataclass_fields__}
+    sums = {name: np.zeros(1) for name in Traffic.__dataclass_fields__}
+
+    def add(name: str, amount: Floats) -> None:
+        sums[name] = sums[name] + amount
+
     for stream, block_bytes in own.items():
         sectors = requests[stream] * access[stream].sectors
         distinct = np.minimum(block_bytes / SECTOR_BYTES, sectors)
         missed = distinct + (sectors - distinct) * (1 - fit)
         kind = "stage" if stream.endswith("_global_shared") else "direct"
         if kind == "stage":  # what misses anyway costs its tag look-ups
-            sums["stage_tags"] += requests[stream] * access[stream].lines
+            add("stage_tags", requests[stream] * access[stream].lines)
         else:  # hits pass the banks like shared memory
-            sums["l1_passes"] += requests[stream] * access[stream].global_wavefronts
-        sums[f"asked_{kind}_bytes"] += sectors * blocks * SECTOR_BYTES
-        sums[f"l2_{kind}_bytes"] += missed * blocks * SECTOR_BYTES
+            add("l1_passes", requests[stream] * access[stream].global_wavefronts)
+        add(f"asked_{kind}_bytes", sectors * blocks * SECTOR_BYTES)
+        add(f"l2_{kind}_bytes", missed * blocks * SECTOR_BYTES)
         reads = _dram_read(rows, chip, occupancy, stream, missed * SECTOR_BYTES)
-        sums[f"dram_{kind}_bytes"] += reads * cold
+        add(f"dram_{kind}_bytes", reads * cold)
     for stream in (s for s in STORES if s in access):
-        sums["store_tags"] += requests[stream] * access[stream].lines
-        sums["l2_write_bytes"] += requests[stream] * access[stream].sectors * blocks * SECTOR_BYTES
-        sums["dram_write_bytes"] += rows[f"{stream}_unique_bytes"] * cold
+        add("store_tags", requests[stream] * access[stream].lines)
+        add("l2_write_bytes", requests[stream] * access[stream].sectors * blocks * SECTOR_BYTES)
+        add("dram_write_bytes", rows[f"{stream}_unique_bytes"] * cold)
     return Traffic(**sums)
 
 
@@ -132,11 +136,11 @@ def _l1_fit(
     """
     macs = rows["macs"] / np.maximum(rows["blocks"] * rows["threads"], 1)
     iterations = np.maximum(macs / np.maximum(rows["acc_regs"], 1), 1)
-    window = np.zeros(rows.n)
+    window = np.zeros(1)
     for stream, block_bytes in own.items():
         sparse = access[stream].lines * LINE_BYTES / (access[stream].sectors * SECTOR_BYTES)
-        window += block_bytes * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
-    window *= np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared
+        window = window + block_bytes * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
+    window = window * (np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared)
     l1 = (chip.l1_shared_kib - chip.carveout_min_kib) * _L1_STREAMS * 1024.0
     shared = occupancy.blocks_unshared * rows["shared_bytes"]
     free = np.maximum(l1 - shared, _L1_LEAST_BYTES)
@@ -192,7 +196,7 @@ def _unique(rows: Rows, operand: str) -> Floats:
 
 def _written(rows: Rows) -> Floats:
     """Bytes that one block writes."""
-    out = sum((rows[f"{s}_unique_bytes"] for s in STORES), np.zeros(rows.n))
+    out = sum((rows[f"{s}_unique_bytes"] for s in STORES), np.zeros(1))
     return np.asarray(out / np.maximum(rows["blocks"], 1))
 
 

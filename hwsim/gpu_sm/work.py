@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hwsim.gpu_sm.access import Access
 from hwsim.gpu_sm.chip import WARP, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
-from hwsim.gpu_sm.rows import Rows
+from hwsim.rows import Rows
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def work_of(
     mma = np.where(tensor, macs / MMA_MACS, 0)
     iterations = thread_macs / acc + mma / warps / np.maximum(acc / _MMA_REGISTERS, 1)
     dot = np.where(rows["intrin_k"] > 1, rows["intrin_k"], 1)  # dp4a does 4 MACs at once
-    zero = np.zeros(rows.n)
+    zero = np.zeros(1)
     staged = sum((r for s, r in requests.items() if s.endswith("_global_shared")), zero)
     spill = 2 * occupancy.spill_registers * iterations * warps
     loops = chip.model.stage_loop_ops * rows["stage_loops"] * warps
@@ -96,12 +96,12 @@ def _loose_ops(
     """Integer instructions outside staging: element operations, addresses, loop control."""
     direct = sum(
         (r for s, r in requests.items() if "global" in s and not s.endswith("_global_shared")),
-        np.zeros(rows.n),
+        np.zeros(1),
     )
     unrolled = np.maximum(rows["unroll"], chip.model.auto_unroll)
     copies = np.maximum(unrolled / np.maximum(rows["acc_regs"], 1), 1)
     loops = chip.model.loop_ops * iterations / copies
-    loads = sum((r for s, r in requests.items() if s.endswith("_global_local")), np.zeros(rows.n))
+    loads = sum((r for s, r in requests.items() if s.endswith("_global_local")), np.zeros(1))
     addresses = rows["address_ops"] * loads
     return np.asarray(rows["alu_ops"] / blocks / WARP + direct + addresses + loops)
 

@@ -15,10 +15,11 @@ import numpy as np
 from hwsim.farm import run_time
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import BlockCosts, block_costs, mac_rate, sram_need_bytes
-from hwsim.mlu_sram.flows import Flow, column
+from hwsim.mlu_sram.flows import Flow
 from hwsim.mlu_sram.limits import limits, nram_need_bytes
 from hwsim.mlu_sram.placement import Placement, place
-from hwsim.result import FloatColumn, SimResult, first_exceeded
+from hwsim.result import FloatColumn, SimResult, first_exceeded, longest
+from hwsim.rows import Rows, by_blocks
 from hwsim.table import KernelTable
 
 BOTTLENECKS = (
@@ -39,24 +40,24 @@ def simulate(table: KernelTable, chip: MluChip) -> SimResult:
     if table.backend != "mlu_sram":
         raise ValueError(f"backend {table.backend!r}: the MLU model takes 'mlu_sram' tables")
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return _simulate(table, chip)
+        return by_blocks(table, lambda rows: _simulate(rows, chip))
 
 
-def _simulate(table: KernelTable, chip: MluChip) -> SimResult:
-    costs, placement = block_costs(table, chip), place(table, chip)
+def _simulate(rows: Rows, chip: MluChip) -> SimResult:
+    costs, placement = block_costs(rows, chip), place(rows, chip)
     times = _stage_times(costs, placement, chip)
     work_us = placement.rounds * _block_us(costs, times)
     latency = chip.launch_us + work_us
-    all_limits = (*limits(table, chip), run_time(latency, chip.bench))
-    failure, failed = first_exceeded(all_limits, len(table))
+    all_limits = (*limits(rows, chip), run_time(latency, chip.bench))
+    failure, failed = first_exceeded(all_limits, len(rows))
     parts = _parts(costs, placement, times, chip)
-    counters = _counters(table, chip, costs, placement, times, latency) | parts
+    counters = _counters(rows, chip, costs, placement, times, latency) | parts
     return SimResult(
         latency_us=np.where(failure == 0, latency, np.inf),
         failure=failure,
         failed_limit=failed,
         limits=all_limits,
-        bottleneck=np.argmax([_finite(parts[f"{b}_us"]) for b in BOTTLENECKS], axis=0),
+        bottleneck=longest([parts[f"{b}_us"] for b in BOTTLENECKS], len(rows)),
         bottleneck_names=BOTTLENECKS,
         counters={name: _finite(column) for name, column in counters.items()},
     )
@@ -124,13 +125,13 @@ def _parts(
         "matmul_us": rounds * costs.matmul_us,
         "vector_us": rounds * costs.vector_us,
         "scalar_us": rounds * costs.scalar_us,
-        "launch_us": np.full(len(rounds), float(chip.launch_us)),
+        "launch_us": np.array([float(chip.launch_us)]),
     }
 
 
 def _by_limit(flows: tuple[Flow, ...], share: FloatColumn) -> tuple[FloatColumn, FloatColumn]:
     """Time of flows that the bus limits, and of those that issue and latency limit."""
-    bus, issue = np.zeros(len(share)), np.zeros(len(share))
+    bus, issue = np.zeros(1), np.zeros(1)
     for flow in flows:
         limited = flow.bus_us * share >= flow.issue_us
         bus = bus + np.where(limited, flow.bus_us * share, 0.0)
@@ -139,18 +140,18 @@ def _by_limit(flows: tuple[Flow, ...], share: FloatColumn) -> tuple[FloatColumn,
 
 
 def _counters(
-    table: KernelTable,
+    rows: Rows,
     chip: MluChip,
     costs: BlockCosts,
     placement: Placement,
     times: _Times,
     latency: FloatColumn,
 ) -> dict[str, FloatColumn]:
-    macs, useful = column(table, "macs"), column(table, "macs_useful")
+    macs, useful = rows["macs"], rows["macs_useful"]
     blocks = placement.chip_blocks
     loads = costs.far.bus_bytes + costs.near_a.bus_bytes + costs.near_b.bus_bytes
     stored = costs.store.bus_bytes
-    peak = mac_rate(table, chip) * chip.cores * chip.clock_mhz
+    peak = mac_rate(rows, chip) * chip.cores * chip.clock_mhz
     return {
         "io_us": placement.rounds * times.io,
         "compute_us": placement.rounds * costs.compute_us,
@@ -159,14 +160,12 @@ def _counters(
         "ddr_bytes": blocks * (loads + stored),
         "ddr_load_bytes": blocks * loads,
         "ddr_store_bytes": blocks * stored,
-        "sram_spill_bytes": np.where(costs.spilled, sram_need_bytes(table), 0.0),
-        "sram_need_bytes": sram_need_bytes(table),
-        "nram_need_bytes": nram_need_bytes(table),
+        "sram_spill_bytes": np.where(costs.spilled, sram_need_bytes(rows), 0.0),
+        "sram_need_bytes": sram_need_bytes(rows),
+        "nram_need_bytes": nram_need_bytes(rows),
         "rounds": placement.rounds,
         "core_share": np.minimum(
-            column(table, "clusters")
-            * column(table, "cores_per_cluster")
-            / (placement.rounds * chip.cores),
+            rows["clusters"] * rows["cores_per_cluster"] / (placement.rounds * chip.cores),
             1.0,
         ),
         "utilisation": useful / (peak * latency),

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.mlu_sram.chip import MluChip
-from hwsim.mlu_sram.flows import Flow, column, gdram_flow, spilled_flow
+from hwsim.mlu_sram.flows import Flow, gdram_flow, spilled_flow
 from hwsim.result import FloatColumn
-from hwsim.table import KernelTable
+from hwsim.rows import Rows
 
 BoolColumn = NDArray[np.bool_]
 
@@ -53,26 +53,26 @@ class BlockCosts:
         return self.matmul_us + self.vector_us + self.scalar_us
 
 
-def block_costs(table: KernelTable, chip: MluChip) -> BlockCosts:
+def block_costs(rows: Rows, chip: MluChip) -> BlockCosts:
     """Costs of one block of every row."""
-    spilled = sram_need_bytes(table) > chip.sram_bytes
-    cores = column(table, "cores_per_cluster")
-    near_a = gdram_flow(table, "a_gdram_nram", chip) + gdram_flow(table, "x_gdram_nram", chip)
-    near_b = gdram_flow(table, "b_gdram_wram", chip)
-    store = gdram_flow(table, "c_nram_gdram", chip, write=True)
-    far = gdram_flow(table, "a_gdram_sram", chip, shared=cores)
-    far = far + gdram_flow(table, "b_gdram_sram", chip, shared=cores)
-    back_a, back_b, written = _spill(table, chip, spilled)
-    near_steps, far_steps, out_steps = _steps(table)
-    matmul_us, vector_us, scalar_us = _compute(table, chip, near_steps)
-    double = {s: column(table, f"{s}_buffers") >= 2 for s in ("sram", "nram", "wram")}
+    spilled = sram_need_bytes(rows) > chip.sram_bytes
+    cores = rows["cores_per_cluster"]
+    near_a = gdram_flow(rows, "a_gdram_nram", chip) + gdram_flow(rows, "x_gdram_nram", chip)
+    near_b = gdram_flow(rows, "b_gdram_wram", chip)
+    store = gdram_flow(rows, "c_nram_gdram", chip, write=True)
+    far = gdram_flow(rows, "a_gdram_sram", chip, shared=cores)
+    far = far + gdram_flow(rows, "b_gdram_sram", chip, shared=cores)
+    back_a, back_b, written = _spill(rows, chip, spilled)
+    near_steps, far_steps, out_steps = _steps(rows)
+    matmul_us, vector_us, scalar_us = _compute(rows, chip, near_steps)
+    double = {s: rows[f"{s}_buffers"] >= 2 for s in ("sram", "nram", "wram")}
     return BlockCosts(
         far=far + written,
         near_a=near_a + back_a,
         near_b=near_b + back_b,
         store=store,
-        mv_a_us=_mv_us(table, "a_sram_nram", chip),
-        mv_b_us=_mv_us(table, "b_sram_wram", chip),
+        mv_a_us=_mv_us(rows, "a_sram_nram", chip),
+        mv_b_us=_mv_us(rows, "b_sram_wram", chip),
         matmul_us=matmul_us,
         vector_us=vector_us,
         scalar_us=scalar_us,
@@ -87,93 +87,91 @@ def block_costs(table: KernelTable, chip: MluChip) -> BlockCosts:
     )
 
 
-def sram_need_bytes(table: KernelTable) -> FloatColumn:
+def sram_need_bytes(rows: Rows) -> FloatColumn:
     """SRAM that a cluster needs, ``(n,)``: every copy of its staged tiles."""
-    return column(table, "sram_bytes") * np.maximum(column(table, "sram_buffers"), 1.0)
+    return rows["sram_bytes"] * np.maximum(rows["sram_buffers"], 1.0)
 
 
-def _spill(table: KernelTable, chip: MluChip, spilled: BoolColumn) -> tuple[Flow, Flow, Flow]:
+def _spill(rows: Rows, chip: MluChip, spilled: BoolColumn) -> tuple[Flow, Flow, Flow]:
     """A spilled tile is written to DDR once and read back by each core instead of moved."""
-    a, b = (spilled_flow(table, s, chip, write=False) for s in ("a_sram_nram", "b_sram_wram"))
-    written = spilled_flow(table, "a_gdram_sram", chip, write=True)
-    written = written + spilled_flow(table, "b_gdram_sram", chip, write=True)
+    a, b = (spilled_flow(rows, s, chip, write=False) for s in ("a_sram_nram", "b_sram_wram"))
+    written = spilled_flow(rows, "a_gdram_sram", chip, write=True)
+    written = written + spilled_flow(rows, "b_gdram_sram", chip, write=True)
     return a.where(spilled), b.where(spilled), written.where(spilled)
 
 
-def _steps(table: KernelTable) -> tuple[FloatColumn, FloatColumn, FloatColumn]:
+def _steps(rows: Rows) -> tuple[FloatColumn, FloatColumn, FloatColumn]:
     """Pieces in which tiles reach the cores, the SRAM, and in which results leave: at least 1."""
-    far = np.maximum(column(table, "a_gdram_sram_count"), column(table, "b_gdram_sram_count"))
-    out = np.maximum(column(table, "c_nram_gdram_count"), 1.0)
-    near = np.maximum(column(table, "k_steps") * column(table, "out_tiles"), np.maximum(far, out))
+    far = np.maximum(rows["a_gdram_sram_count"], rows["b_gdram_sram_count"])
+    out = np.maximum(rows["c_nram_gdram_count"], 1.0)
+    near = np.maximum(rows["k_steps"] * rows["out_tiles"], np.maximum(far, out))
     for stream in ("a_sram_nram", "b_sram_wram", "a_gdram_nram", "b_gdram_wram", "x_gdram_nram"):
-        near = np.maximum(near, column(table, f"{stream}_count"))
+        near = np.maximum(near, rows[f"{stream}_count"])
     return near, np.maximum(far, 1.0), out
 
 
-def _mv_us(table: KernelTable, stream: str, chip: MluChip) -> FloatColumn:
-    cores = np.maximum(column(table, "cores_per_cluster"), 1.0)
+def _mv_us(rows: Rows, stream: str, chip: MluChip) -> FloatColumn:
+    cores = np.maximum(rows["cores_per_cluster"], 1.0)
     rate = np.minimum(chip.mv_bytes_per_cycle, chip.sram_bytes_per_cycle / cores)
-    count = column(table, f"{stream}_count")
-    cycles: FloatColumn = count * (chip.mv_latency_cycles + column(table, f"{stream}_bytes") / rate)
+    count = rows[f"{stream}_count"]
+    cycles: FloatColumn = count * (chip.mv_latency_cycles + rows[f"{stream}_bytes"] / rate)
     return cycles / chip.clock_mhz
 
 
 def _compute(
-    table: KernelTable, chip: MluChip, near_steps: FloatColumn
+    rows: Rows, chip: MluChip, near_steps: FloatColumn
 ) -> tuple[FloatColumn, FloatColumn, FloatColumn]:
     """Matrix, vector and scalar time of one block; work that no instruction claims is scalar."""
-    blocks = np.maximum(column(table, "clusters") * column(table, "cores_per_cluster"), 1.0)
-    on_matrix, on_vector = column(table, "mm_count") > 0, column(table, "vec_count") > 0
-    macs = column(table, "macs") / blocks
+    blocks = np.maximum(rows["clusters"] * rows["cores_per_cluster"], 1.0)
+    on_matrix, on_vector = rows["mm_count"] > 0, rows["vec_count"] > 0
+    macs = rows["macs"] / blocks
     loose_macs = np.where(on_matrix, 0.0, macs)
-    special = column(table, "special_ops") / blocks
-    simple = column(table, "alu_ops") / blocks + special
-    matrix = _matmul_cycles(table, chip, np.where(on_matrix, macs, 0.0))
-    vector = _vector_cycles(table, chip, simple + loose_macs)
-    slow = special * _element_bytes(table) / chip.vector_bytes_per_cycle
+    special = rows["special_ops"] / blocks
+    simple = rows["alu_ops"] / blocks + special
+    matrix = _matmul_cycles(rows, chip, np.where(on_matrix, macs, 0.0))
+    vector = _vector_cycles(rows, chip, simple + loose_macs)
+    slow = special * _element_bytes(rows) / chip.vector_bytes_per_cycle
     vector = vector + slow * (chip.special_slowdown - 1.0)
     access, op = chip.scalar_access_cycles, chip.scalar_op_cycles
     scalar = loose_macs * 2 * (access + op) + simple * (3 * access + op)
     scalar = scalar + special * op * (chip.special_slowdown - 1.0)
     scalar = np.where(on_vector, 0.0, scalar) + near_steps * chip.step_cycles
-    vector = np.where(on_vector, vector, 0.0) + _rearrange_cycles(table, chip)
+    vector = np.where(on_vector, vector, 0.0) + _rearrange_cycles(rows, chip)
     mhz = chip.clock_mhz
     return matrix / mhz, vector / mhz, scalar / mhz
 
 
-def _matmul_cycles(table: KernelTable, chip: MluChip, macs: FloatColumn) -> FloatColumn:
+def _matmul_cycles(rows: Rows, chip: MluChip, macs: FloatColumn) -> FloatColumn:
     unit = chip.matmul_multiple
-    n, k = (np.ceil(column(table, f"mm_{axis}") / unit) * unit for axis in "nk")
-    rate = mac_rate(table, chip)
-    issued = column(table, "mm_count") * (
-        chip.matmul_start_cycles + column(table, "mm_m") * n * k / rate
-    )
+    n, k = (np.ceil(rows[f"mm_{axis}"] / unit) * unit for axis in "nk")
+    rate = mac_rate(rows, chip)
+    issued = rows["mm_count"] * (chip.matmul_start_cycles + rows["mm_m"] * n * k / rate)
     return np.asarray(np.maximum(issued, macs / rate))
 
 
-def mac_rate(table: KernelTable, chip: MluChip) -> FloatColumn:
+def mac_rate(rows: Rows, chip: MluChip) -> FloatColumn:
     """MACs a cycle of one core for the width of each row's inputs, ``(n,)``."""
-    bits, rates = column(table, "in_bits"), chip.macs_per_cycle
+    bits, rates = rows["in_bits"], chip.macs_per_cycle
     wide = np.where(bits <= 16, float(rates.float16), float(rates.float32))
     return np.where(bits <= 8, float(rates.int8), wide)
 
 
-def _vector_cycles(table: KernelTable, chip: MluChip, element_ops: FloatColumn) -> FloatColumn:
+def _vector_cycles(rows: Rows, chip: MluChip, element_ops: FloatColumn) -> FloatColumn:
     """Passes run by run, but never faster than the element operations at the full width."""
-    size, run = column(table, "vec_bytes"), column(table, "vec_run_bytes")
+    size, run = rows["vec_bytes"], rows["vec_run_bytes"]
     run = np.where((run <= 0) | (run > size), size, run)
     instructions = np.ceil(size / np.maximum(run, 1e-9))
     width = chip.vector_bytes_per_cycle
     one = instructions * (chip.vector_start_cycles + np.ceil(run / width))
-    at_width = element_ops * _element_bytes(table) / width
-    return np.asarray(np.maximum(column(table, "vec_count") * one, at_width))
+    at_width = element_ops * _element_bytes(rows) / width
+    return np.asarray(np.maximum(rows["vec_count"] * one, at_width))
 
 
-def _rearrange_cycles(table: KernelTable, chip: MluChip) -> FloatColumn:
+def _rearrange_cycles(rows: Rows, chip: MluChip) -> FloatColumn:
     width = chip.vector_bytes_per_cycle / chip.rearrange_slowdown
-    one = chip.vector_start_cycles + column(table, "rearrange_bytes") / width
-    return column(table, "rearrange_count") * one
+    one = chip.vector_start_cycles + rows["rearrange_bytes"] / width
+    return rows["rearrange_count"] * one
 
 
-def _element_bytes(table: KernelTable) -> FloatColumn:
-    return column(table, "in_bits") / 8.0
+def _element_bytes(rows: Rows) -> FloatColumn:
+    return rows["in_bits"] / 8.0

@@ -30,6 +30,7 @@ from hwsim.mlu_sram.placement import place
 from hwsim.mlu_sram.processes import Group, Recording, run_group
 from hwsim.mlu_sram.program import Program, program_of
 from hwsim.result import Failure, first_exceeded
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 
 STEPS = 1024  # steps of a block that are simulated one by one
@@ -44,7 +45,7 @@ def simulate_one(
     ``steps`` bounds the steps of a block that are simulated one by one; the analytical model's
     limits decide what runs at all.
     """
-    one = table.take(np.array([row]))
+    one = Rows(table.take(np.array([row])))
     failure, _ = first_exceeded(limits(one, chip), 1)
     if failure[0] != Failure.ok:
         return DesResult(np.inf, Failure(int(failure[0])))
@@ -72,12 +73,12 @@ class _Filling:
     times: int
 
 
-def _fillings(table: KernelTable, chip: MluChip) -> list[_Filling]:
+def _fillings(rows: Rows, chip: MluChip) -> list[_Filling]:
     """Full rounds first, then the part-filled last one."""
-    union = bool(place(table, chip).union[0])
-    cores = int(table["cores_per_cluster"][0])
+    union = bool(place(rows, chip).union[0])
+    cores = int(rows["cores_per_cluster"][0])
     slots = chip.clusters if union else chip.cores
-    full, rest = divmod(int(table["clusters"][0]), slots)
+    full, rest = divmod(int(rows["clusters"][0]), slots)
     lanes = cores if union else chip.cores_per_cluster
     out = [_Filling((Group(0, chip.clusters, lanes),), full)] if full else []
     if rest:
@@ -96,10 +97,8 @@ class _Round:
     recording: Recording
 
 
-def _round(
-    table: KernelTable, chip: MluChip, filling: _Filling, steps: int, timeline: bool
-) -> _Round:
-    program = program_of(block_costs(table, chip), float(table["work_share"][0]))
+def _round(rows: Rows, chip: MluChip, filling: _Filling, steps: int, timeline: bool) -> _Round:
+    program = program_of(block_costs(rows, chip), float(rows["work_share"][0]))
     short = program.shortened(_OUTPUTS, steps)
     env = simpy.Environment()
     bus = Bus(env)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.result import FloatColumn
-from hwsim.table import KernelTable
+from hwsim.rows import Rows
 
 _GB_US = 1e3  # 1 GB/s in bytes a microsecond
 
@@ -58,7 +58,7 @@ class Flow:
 
 
 def gdram_flow(
-    table: KernelTable,
+    rows: Rows,
     stream: str,
     chip: MluChip,
     *,
@@ -70,17 +70,17 @@ def gdram_flow(
     ``shared`` (cores of a cluster) marks a copy into SRAM: the cluster's memory core issues the
     runs of all its cores, and no single core's rate limits it.
     """
-    count, size = column(table, f"{stream}_count"), column(table, f"{stream}_bytes")
-    run = column(table, f"{stream}_run_bytes")
-    align = column(table, f"{stream}_align_bytes")
+    count, size = rows[f"{stream}_count"], rows[f"{stream}_bytes"]
+    run = rows[f"{stream}_run_bytes"]
+    align = rows[f"{stream}_align_bytes"]
     run = np.where((run <= 0) | (run > size), size, run)
     return _flow(chip, count, size, run, align, write, shared)
 
 
-def spilled_flow(table: KernelTable, stream: str, chip: MluChip, *, write: bool) -> Flow:
+def spilled_flow(rows: Rows, stream: str, chip: MluChip, *, write: bool) -> Flow:
     """Traffic of a stream whose SRAM buffer lies in DDR: whole tiles, aligned, core by core."""
-    count, size = column(table, f"{stream}_count"), column(table, f"{stream}_bytes")
-    line = np.full(len(table), float(chip.ddr_line_bytes))
+    count, size = rows[f"{stream}_count"], rows[f"{stream}_bytes"]
+    line = np.array([float(chip.ddr_line_bytes)])
     return _flow(chip, count, size, size, line, write, None)
 
 
@@ -96,7 +96,7 @@ def _flow(
     runs = count * np.ceil(size / np.maximum(run, 1e-9))
     run_bus = bus_bytes_of_run(run, align, chip.ddr_line_bytes, write)
     cycles = chip.write_run_cycles if write else chip.read_run_cycles
-    run_us = np.full(len(run), cycles / chip.clock_mhz)
+    run_us = np.array([cycles / chip.clock_mhz])
     if shared is None:
         run_us = np.maximum(run_us, run_bus / (chip.core_ddr_gbps * _GB_US))
     else:
@@ -127,8 +127,3 @@ def bus_bytes_of_run(
         return touched * line_bytes
     whole = np.maximum((np.floor(run / step) * step - line_bytes + step) / line_bytes, 0.0)
     return (2.0 * touched - np.where(run > 0, whole, 0.0)) * line_bytes
-
-
-def column(table: KernelTable, name: str) -> FloatColumn:
-    """Column ``name`` as float64, ``(n,)``: products of huge sizes do not wrap."""
-    return np.asarray(table[name], dtype=np.float64)

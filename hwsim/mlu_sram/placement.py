@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.mlu_sram.chip import MluChip
-from hwsim.mlu_sram.flows import column
 from hwsim.result import FloatColumn
-from hwsim.table import KernelTable
+from hwsim.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -37,23 +36,23 @@ class Placement:
         return self.cluster_blocks / self.rounds * (chip.ddr_gbps / chip.cluster_ddr_gbps)
 
 
-def place(table: KernelTable, chip: MluChip) -> Placement:
+def place(rows: Rows, chip: MluChip) -> Placement:
     """Placement of every row.
 
     A kernel of one core a cluster that stages nothing in SRAM is a Block launch.  Rounds are not
     lock-step across the chip: totals over the kernel count, so a part-filled last round takes no
     more of the bus than its work.
     """
-    clusters = np.maximum(column(table, "clusters"), 1.0)
-    cores = np.maximum(column(table, "cores_per_cluster"), 1.0)
+    clusters = np.maximum(rows["clusters"], 1.0)
+    cores = np.maximum(rows["cores_per_cluster"], 1.0)
     blocks = clusters * cores
-    union = (cores > 1) | (column(table, "sram_bytes") > 0)
+    union = (cores > 1) | (rows["sram_bytes"] > 0)
     for stream in ("a_gdram_sram", "b_gdram_sram"):
-        union |= column(table, f"{stream}_count") > 0
+        union = union | (rows[f"{stream}_count"] > 0)
     per_cluster = np.ceil(clusters / chip.clusters)
     return Placement(
         union=union,
         rounds=np.where(union, per_cluster, np.ceil(blocks / chip.cores)),
         cluster_blocks=np.where(union, per_cluster * cores, np.ceil(blocks / chip.clusters)),
-        chip_blocks=blocks * np.minimum(column(table, "work_share"), 1.0),
+        chip_blocks=blocks * np.minimum(rows["work_share"], 1.0),
     )

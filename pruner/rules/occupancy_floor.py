@@ -10,7 +10,7 @@ import numpy as np
 from hwsim.chip import Chip
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.occupancy import occupancy_of
-from hwsim.gpu_sm.rows import Rows
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 from pruner.rule import Finding
 from pruner.verdict import Stage

@@ -8,7 +8,7 @@ from typing import ClassVar
 from hwsim.chip import Chip
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.occupancy import registers_of
-from hwsim.gpu_sm.rows import Rows
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 from pruner.rule import Finding, limit
 from pruner.verdict import Stage

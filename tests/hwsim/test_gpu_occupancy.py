@@ -10,9 +10,9 @@ from hwsim.gpu_sm.analytical import simulate
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.convolution import convolution_2d
 from hwsim.gpu_sm.occupancy import ADDRESSING_REGISTERS, occupancy_of
-from hwsim.gpu_sm.rows import Rows
 from hwsim.outcome import error_line
 from hwsim.result import Failure
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 
 

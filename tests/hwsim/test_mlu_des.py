@@ -20,6 +20,7 @@ from hwsim.mlu_sram.processes import Group, run_group
 from hwsim.mlu_sram.program import program_of
 from hwsim.mlu_sram.tiles import MatmulTiles
 from hwsim.result import Failure
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 
 from .mlu_kernels import random_kernels
@@ -59,7 +60,7 @@ def test_a_shortened_kernel_stays_within_its_stated_bound(s4: MluChip) -> None:
 
 
 def test_equal_clusters_move_in_step(s4: MluChip) -> None:
-    program = program_of(block_costs(random_kernels(1, seed=4), s4), 1.0)
+    program = program_of(block_costs(Rows(random_kernels(1, seed=4)), s4), 1.0)
 
     def ends(*groups: Group) -> list[list[float]]:
         env = simpy.Environment()

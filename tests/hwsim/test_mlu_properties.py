@@ -17,6 +17,7 @@ from hwsim.mlu_sram.chip import MluChip
 from hwsim.mlu_sram.costs import mac_rate
 from hwsim.mlu_sram.des import simulate_one
 from hwsim.result import Failure
+from hwsim.rows import Rows
 from hwsim.table import KernelTable
 
 from .mlu_kernels import random_kernels
@@ -43,7 +44,7 @@ def roofline_us(table: KernelTable, chip: MluChip) -> np.ndarray:
     """The chip at its peak: all MACs on all cores, all payload at the DDR's full rate."""
     blocks = table["clusters"] * table["cores_per_cluster"]
     moved = sum(table[f"{s}_count"] * table[f"{s}_bytes"] for s in MLU_STREAMS if "gdram" in s)
-    compute = table["macs"] / (mac_rate(table, chip) * chip.cores * chip.clock_mhz)
+    compute = table["macs"] / (mac_rate(Rows(table), chip) * chip.cores * chip.clock_mhz)
     return np.maximum(compute, blocks * moved / (chip.ddr_gbps * 1e3))
 
 

@@ -1,0 +1,121 @@
+"""A kernel table read as float64 columns, each converted once, and block of rows by block of rows.
+
+Float64, because products of counts must not wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.columns import columns_of
+from hwsim.result import SimResult
+from hwsim.table import KernelTable
+
+Floats = NDArray[np.float64]
+_WHOLE = slice(None)
+_ROWS_AT_ONCE = 16384  # so that temporary columns stay in the processor's caches
+_FEW = 1024  # rows of which looking for single numbers costs more than it saves
+_KEPT_BYTES = 31 << 20  # the most that glibc learns from
+
+
+class Rows:
+    """``rows[name]`` is column ``name`` of the rows ``part`` of a table, ``(n,)``.
+
+    With ``singles``, columns that hold one number in the whole table are ``(1,)`` and broadcast, so
+    that what follows from them alone is computed once.  ``singles`` is what parts of one table know
+    of it: the number, or None for a column with several.
+    """
+
+    def __init__(
+        self,
+        table: KernelTable,
+        part: slice = _WHOLE,
+        singles: dict[str, Floats | None] | None = None,
+    ) -> None:
+        self.n = len(range(*part.indices(table.n)))
+        self._table, self._part, self._singles = table, part, singles
+        self._read: dict[str, Floats] = {}
+
+    def __getitem__(self, name: str) -> Floats:
+        found = self._read.get(name)
+        if found is None:
+            found = self._read[name] = self._column(name)
+        return found
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """What the table was given."""
+        return self._table.columns
+
+    @property
+    def warp_access(self) -> Any:
+        """What the table answers :func:`hwsim.gpu_sm.access.access_of` with, if it does."""
+        return getattr(self._table, "warp_access", None)
+
+    def occurs(self, name: str) -> bool:
+        """Whether some row of a column that defaults to 0 is not 0, in the whole table."""
+        if self._singles is None or len(self._table) < _FEW:
+            return bool(np.any(self.columns.get(name, 0)))
+        single = self._single(name)
+        return single is None or bool(single[0])
+
+    def _column(self, name: str) -> Floats:
+        single = self._single(name)
+        if single is not None:
+            return single
+        given = self.columns.get(name)
+        if given is None:
+            return np.broadcast_to(_default(self._table, name), (self.n,))
+        return np.asarray(given[self._part], dtype=np.float64)
+
+    def _single(self, name: str) -> Floats | None:
+        known = self._singles
+        if known is None:
+            return None
+        if name not in known:
+            known[name] = _single_number(self._table, name)
+        return known[name]
+
+
+def by_blocks(table: KernelTable, simulate: Callable[[Rows], SimResult]) -> SimResult:
+    """The answer for a table from those for blocks of its rows.
+
+    ``simulate`` may answer with ``(1,)`` for what is the same in all rows of a block.
+    """
+    _keep_memory()
+    singles: dict[str, Floats | None] = {}
+    starts = range(0, max(table.n, 1), _ROWS_AT_ONCE)
+    blocks = [Rows(table, slice(start, start + _ROWS_AT_ONCE), singles) for start in starts]
+    return SimResult.joined(map(simulate, blocks), [rows.n for rows in blocks])
+
+
+@cache
+def _keep_memory() -> None:
+    """Let the C library keep what a block frees for the next one.
+
+    Otherwise it gives it back to the system, and getting it again takes as long as the arithmetic.
+    glibc keeps twice the largest piece that was ever freed (mallopt(3), M_MMAP_THRESHOLD); this
+    one is never written to and so takes no memory.
+    """
+    np.empty(_KEPT_BYTES, dtype=np.uint8)
+
+
+def _single_number(table: KernelTable, name: str) -> Floats | None:
+    given = table.columns.get(name)
+    if given is None:
+        return _default(table, name).reshape(1)
+    if table.n < _FEW or (given[:_FEW] != given[0]).any() or (given != given[0]).any():
+        return None
+    return np.asarray(given[:1], dtype=np.float64)
+
+
+def _default(table: KernelTable, name: str) -> Floats:
+    return np.asarray(columns_of(table.backend)[name].default, dtype=np.float64)
