@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tuner.columns.node import Expr, opposite
 
 Column = NDArray[Any]
-Given = Mapping[Expr, Column]
 Function = Callable[..., Any]
 
 
@@ -45,20 +44,15 @@ class Step:
     out: int
 
 
-_NOTHING: Given = {}
-
-
 class Plan:
     """The steps that compute some expressions, shared parts once.
 
-    ``given`` are expressions whose values come with the matrix.  ``steps`` are in order;
-    ``constants`` and ``columns`` say which slots hold constants and columns of a decision matrix,
-    ``inputs`` and ``outputs`` where the values of expressions come to lie.
+    ``steps`` are in order; ``constants`` and ``columns`` say which slots hold constants and columns
+    of a decision matrix, ``outputs`` where the values of expressions come to lie.
     """
 
-    def __init__(self, outputs: Iterable[Expr], given: Iterable[Expr] = ()) -> None:
+    def __init__(self, outputs: Iterable[Expr]) -> None:
         self._slot: dict[Any, int] = {}
-        self.inputs = {e: self._new(e) for e in given}
         self.constants: dict[int, Any] = {}
         self.columns: dict[int, int] = {}
         self.steps: list[Step] = []
@@ -69,31 +63,25 @@ class Plan:
         """Number of slots."""
         return len(self._slot)
 
-    def __call__(self, matrix: NDArray[np.int64], given: Given = _NOTHING) -> Given:
+    def __call__(self, matrix: NDArray[np.int64]) -> Mapping[Expr, Column]:
         """Value of each output for each row of ``(n, d)``, shape ``(n,)``."""
-        slots = self.start(np.ascontiguousarray(matrix.T), given)
+        slots = self.start(np.ascontiguousarray(matrix.T))
         self._steps.run(slots)
-        return self.results(slots, len(matrix))
+        full = {s: np.full(len(matrix), v) for s, v in self.constants.items()}
+        return {e: full.get(s, slots[s]) for e, s in self.outputs.items()}
 
     @cached_property
     def _steps(self) -> Steps:
         return Steps(self.steps, self.outputs.values())
 
-    def start(self, columns: NDArray[np.int64], given: Given = _NOTHING) -> list[Any]:
+    def start(self, columns: NDArray[np.int64]) -> list[Any]:
         """The slots as the columns ``(d, n)`` of a decision matrix fill them."""
         slots: list[Any] = [None] * len(self._slot)
         for slot, value in self.constants.items():
             slots[slot] = value
         for slot, index in self.columns.items():
             slots[slot] = columns[index]
-        for e, slot in self.inputs.items():
-            slots[slot] = given.get(e)
         return slots
-
-    def results(self, slots: Sequence[Any], n: int) -> Given:
-        """The outputs, of ``n`` rows, in slots that have been filled."""
-        full = {s: np.full(n, v) for s, v in self.constants.items()}
-        return {e: full.get(s, slots[s]) for e, s in self.outputs.items()}
 
     def _visit(self, e: Expr) -> int:
         found = self._slot.get(e)
@@ -101,7 +89,7 @@ class Plan:
             return found
         if e.op in ("const", "number"):
             slot = self._new(e)
-            self.constants[slot] = e.args[-1]
+            self.constants[slot] = np.asarray(e.args[-1])  # numpy takes it faster than a number
             return slot
         if e.op == "column":
             return self._column(e.args[0])

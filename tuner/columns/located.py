@@ -25,7 +25,7 @@ from tuner.columns.shared import Shared
 from tuner.columns.template import Template
 from tuner.decisions import Decision, IntColumn, IntMatrix
 from tuner.nest import Nest
-from tuner.summary import Columns, kernel_columns, kernel_table, scattered, table_of
+from tuner.summary import Columns, Group, kernel_columns, kernel_table, scattered, table_of
 
 Taken = tuple[int, ...]  # where the sampled locations come out, in trace order
 UNKNOWN = -3  # no location: what lies before it cannot be interpreted
@@ -78,15 +78,12 @@ class LocatedRoad:
         """The kernel table of the candidates in a decision matrix ``(n, d)``."""
         return scattered(self._columns(matrix), self.backend)
 
-    def _columns(self, matrix: IntMatrix) -> list[tuple[IntColumn, list[Columns]]]:
+    def _columns(self, matrix: IntMatrix) -> list[Group]:
         """Rows with the columns of their kernels."""
         groups = self._learnt(matrix)
         usable = self._recorded.keys() - self.fallen.keys()
-        known = [(taken, rows) for taken, rows in groups if taken in usable]
-        found: list[tuple[IntColumn, list[Columns]]] = []
-        if known:
-            columns = self._shared([(taken, matrix[rows]) for taken, rows in known])
-            found += zip((rows for _, rows in known), columns, strict=True)
+        known = {taken: rows for taken, rows in groups if taken in usable}
+        found = self._shared(known, matrix) if known else []
         for row in (r for taken, rows in groups if taken not in usable for r in rows):
             nest = self.reference(matrix[row])
             found.append((row[None], kernel_columns(nest, self.backend)))
@@ -117,7 +114,7 @@ class LocatedRoad:
             expected[taken] = kernel_table(model, self.backend)
         self._share()
         for taken, table in expected.items():
-            (columns,) = self._shared([(taken, examples[taken][None])])
+            ((_, columns),) = self._shared({taken: np.arange(1)}, examples[taken][None])
             if wrong := differing(table_of(columns, self.backend, 1), table):
                 self.fallen[taken] = f"differs from the replayed candidate in {', '.join(wrong)}"
                 del self.templates[taken], self._recorded[taken]
@@ -126,7 +123,7 @@ class LocatedRoad:
 
     def _share(self) -> None:
         if self._recorded:
-            self._shared = Shared(self._recorded, self._options)
+            self._shared = Shared(dict(sorted(self._recorded.items())), self._options)
 
     @cached_property
     def _options(self) -> list[Options]:

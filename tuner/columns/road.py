@@ -40,12 +40,14 @@ class ColumnRoad:
 
     def columns(self, matrix: IntMatrix) -> list[Columns]:
         """The columns of each kernel of the candidates; of one element where none differ."""
-        return self._shared([((), matrix)])[0]
+        ((_, kernels),) = self._shared({(): np.arange(len(matrix))}, matrix)
+        return list(kernels)
 
     @cached_property
     def _shared(self) -> Shared[tuple[()]]:
         recorded = kernel_columns(self.template.symbolic(), self.backend)
-        return Shared({(): recorded}, [Options(d.options(), d.start) for d in self.decisions])
+        options = [Options(d.options(), d.start) for d in self.decisions]
+        return Shared({(): recorded}, options)
 
 
 def column_road(

@@ -6,56 +6,74 @@ most of what a batch of candidates needs is known before its first candidate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.columns.evaluate import Given, Plan, Step, Steps
+from tuner.columns.evaluate import Column, Plan, Step, Steps
+from tuner.columns.node import Expr
 from tuner.columns.options import Options
+from tuner.columns.sections import Sections
 from tuner.decisions import IntColumn, IntMatrix
 
 CHUNK = 4096  # rows at a time: what lives at a time stays in the caches
 ROWS = 8192  # combinations of options up to which a value is kept for all of them
+_LARGE = 31 << 20  # bytes
 _FEW = 2  # steps from the matrix up to which a value is computed rather than looked up
 
+Values = Mapping[Expr, tuple[int, Column]]  # the first row that has a value, and the values
 Support = frozenset[int]  # positions of decisions
-_ANY: Support = frozenset({-1})  # that of an input: no table is made of it
-_NOTHING: Given = {}
 
 
 class Tables:
-    """A plan over the decision vectors of a sketch."""
+    """A plan over decision vectors of a sketch that lie in sections.
 
-    def __init__(self, plan: Plan, options: Sequence[Options]) -> None:
+    ``asked`` are the outputs of the plan that each section asks for.
+    """
+
+    def __init__(
+        self, plan: Plan, options: Sequence[Options], asked: Sequence[Sequence[Expr]]
+    ) -> None:
         self._plan, self._options = plan, options
         self._supports = _supports(plan, self._options)
         self._tables = self._tabulated()
-        self._steps, self._indices = self._outer()
+        _keep_freed_memory()
+        steps, self._indices = self._outer()
+        self._steps = self._sections(steps, asked)
+        self._computed = self._sections(plan.steps, asked)
 
-    def __call__(self, matrix: IntMatrix, given: Given = _NOTHING) -> Given:
-        """Value of each output of the plan for each row of ``(n, d)``, shape ``(n,)``; ``given``
-        are those of its inputs.
+    def __call__(self, matrix: IntMatrix, bounds: Sequence[int]) -> Values:
+        """Values of the outputs for the rows ``(n, d)`` of the sections that ask for them; section
+        i are the rows from ``bounds[i]`` to ``bounds[i + 1]``.
         """
-        if len(matrix) <= CHUNK:
-            return self._of(matrix, given)
-        cuts = [slice(i, i + CHUNK) for i in range(0, len(matrix), CHUNK)]
-        parts = [self._of(matrix[c], {e: v[c] for e, v in given.items()}) for c in cuts]
-        return {e: np.concatenate([part[e] for part in parts]) for e in self._plan.outputs}
+        parts = [
+            self._of(matrix[i : i + CHUNK], [min(max(b - i, 0), CHUNK) for b in bounds])
+            for i in range(0, len(matrix), CHUNK)
+        ]
+        out: dict[Expr, tuple[int, Column]] = {}
+        for e, slot in self._plan.outputs.items():
+            found = [part[slot] for part in parts if part[slot] is not None]
+            if found:
+                column = found[0] if len(found) == 1 else np.concatenate(found)
+                out[e] = bounds[self._steps.spans[slot][0]], column
+        return out
 
-    def _of(self, matrix: IntMatrix, given: Given) -> Given:
+    def _of(self, matrix: IntMatrix, bounds: Sequence[int]) -> Sequence[Any]:
+        """The values in each slot, None where there are none."""
         columns = np.ascontiguousarray(matrix.T)
+        slots = self._plan.start(columns)
         used = sorted(frozenset[int]().union(*self._indices))
         taken = {d: self._options[d](columns) for d in used}
         if any((t < 0).any() for t in taken.values()):  # what is no option has no place in a table
-            return self._plan(matrix, given)
-        slots = self._plan.start(columns, given)
+            self._computed.run(slots, bounds)
+            return slots
         for support in self._indices:
             slots.append(self._index(support, taken))
-        self._steps.run(slots)
-        return self._plan.results(slots, len(matrix))
+        self._steps.run(slots, bounds)
+        return slots
 
     def _index(self, support: Support, taken: Mapping[int, IntColumn]) -> IntColumn:
         """The row of a table that each candidate's options are in."""
@@ -66,10 +84,7 @@ class Tables:
         return index
 
     def _small(self, slot: int) -> bool:
-        support = self._supports[slot]
-        if support >= _ANY:
-            return False
-        return prod(len(self._options[d].options) for d in support) <= ROWS
+        return prod(len(self._options[d].options) for d in self._supports[slot]) <= ROWS
 
     def _tabulated(self) -> dict[int, NDArray[Any]]:
         """Slot -> table, of the values that others than such take, or nobody does."""
@@ -97,7 +112,7 @@ class Tables:
         ]
         return np.ascontiguousarray(np.concatenate(parts, axis=1).T)
 
-    def _outer(self) -> tuple[Steps, list[Support]]:
+    def _outer(self) -> tuple[Sequence[Step], list[Support]]:
         """What is left to be done for each batch, and the supports of the tables."""
         plan, indices = self._plan, list(dict.fromkeys(self._supports[s] for s in self._tables))
         at = {support: len(self._supports) + i for i, support in enumerate(indices)}
@@ -106,9 +121,21 @@ class Tables:
             for slot, table in self._tables.items()
         ]
         rest = [s for s in plan.steps if s.out not in self._tables]
-        ends = list(plan.outputs.values())
-        steps = _needed(_in_order(rest, looked_up), ends)
-        return Steps(steps, ends), indices
+        return _in_order(rest, looked_up), indices
+
+    def _sections(self, steps: Sequence[Step], asked: Sequence[Iterable[Expr]]) -> Sections:
+        given = [*self._plan.columns, *(len(self._supports) + i for i in range(len(self._indices)))]
+        return Sections(steps, [[self._plan.outputs[e] for e in exprs] for exprs in asked], given)
+
+
+def _keep_freed_memory() -> None:
+    """Let the next batch have the memory that a batch frees.
+
+    Given back to the kernel, each page of it would fault in anew, which takes as long as filling it
+    does.  glibc keeps twice the largest block that has been freed so far, of those below 32 MiB
+    (mallopt(3), M_MMAP_THRESHOLD); this one is never touched.
+    """
+    np.empty(_LARGE, dtype=np.uint8)
 
 
 def _supports(plan: Plan, options: Sequence[Options]) -> list[Support]:
@@ -119,8 +146,6 @@ def _supports(plan: Plan, options: Sequence[Options]) -> list[Support]:
         for i in range(o.options.shape[1])
     }
     found = [Support()] * plan.slots
-    for slot in plan.inputs.values():
-        found[slot] = _ANY
     for slot, column in plan.columns.items():
         found[slot] = of_column[column]
     for step in plan.steps:

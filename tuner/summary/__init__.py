@@ -13,9 +13,9 @@ from tuner.nest import Nest, Statement
 from tuner.summary import ascend, cpu, gpu, mlu
 from tuner.summary.common import Columns
 from tuner.summary.roles import Kernel
-from tuner.summary.rows import scattered, table_of
+from tuner.summary.rows import Group, scattered, table_of
 
-__all__ = ["Columns", "kernel_columns", "kernel_table", "scattered", "table_of"]
+__all__ = ["Columns", "Group", "kernel_columns", "kernel_table", "scattered", "table_of"]
 
 _OF_BACKEND: dict[str, tuple[Callable[[Kernel], Columns], tuple[str, ...]]] = {
     "ascend_cube": (ascend.columns, ("blockIdx",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def scattered(groups: Sequence[Group], backend: str) -> KernelTable:
     schema = columns_of(backend)
     order, candidate = _order(groups)
     names = dict.fromkeys(name for _, kernels in groups for k in kernels for name in k)
-    columns = {name: _grouped(groups, schema[name], len(order))[order] for name in names}
+    columns = {name: _column(groups, schema[name], order) for name in names}
     return KernelTable(backend, len(order), {**columns, "candidate": candidate})
 
 
@@ -45,11 +45,31 @@ def _order(groups: Sequence[Group]) -> tuple[IntColumn, IntColumn]:
     return first[candidate] + within, candidate
 
 
-def _grouped(groups: Sequence[Group], column: Column, n: int) -> NDArray[Any]:
-    """One column, group by group, the kernels of a candidate behind each other."""
+def _column(groups: Sequence[Group], column: Column, order: IntColumn) -> NDArray[Any]:
+    """One column: filled group by group, the kernels of a candidate behind each other, then put in
+    order, which one value needs not.
+    """
+    name, default, n = column.name, column.default, len(order)
+    pieces = [[kernel.get(name, default) for kernel in kernels] for _, kernels in groups]
+    value = _only(p for of_group in pieces for p in of_group)
+    if value is not None:
+        return np.full(n, value, dtype=column.dtype)
     out, end = np.empty(n, dtype=column.dtype), 0
-    for rows, kernels in groups:
-        start, end = end, end + len(rows) * len(kernels)
-        for i, kernel in enumerate(kernels):
-            out[start + i : end : len(kernels)] = kernel.get(column.name, column.default)
-    return out
+    for (rows, _), of_group in zip(groups, pieces, strict=True):
+        start, end = end, end + len(rows) * len(of_group)
+        for i, piece in enumerate(of_group):
+            out[start + i : end : len(of_group)] = piece
+    return out.take(order, mode="clip")  # the same as unclipped, in half the time
+
+
+def _only(pieces: Iterable[Any]) -> Any:
+    """The one value of all pieces, else None."""
+    found = None
+    for piece in pieces:
+        if np.size(piece) != 1:
+            return None
+        value = np.asarray(piece).item()
+        if found is not None and value != found:
+            return None
+        found = value
+    return found
