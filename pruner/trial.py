@@ -95,10 +95,10 @@ class TrialStage:
         """Keep or prune every candidate of ``table``; ``hashes`` has one entry a candidate, and so
         have the ``scores`` of the prior's model, where :attr:`graph_prior_asked`.
 
-        With ``rescue`` the batch is one of a run: hard limits are put to the test, and a batch of
+        With ``rescue`` the batch is one of a run.  Hard limits are put to the test.  A batch of
         which nothing is left gets its safest candidate back, and ``Judgement.note`` says which rule
-        left nothing.  So does a batch, for one that no hard
-        limit prunes, while all that was measured has failed: what is correct may be pruned.
+        left nothing.  So does a batch, for one that no hard limit prunes, while all that was
+        measured has failed: what is correct may be pruned.
         """
         n = table.n_candidates
         if len(hashes) != n:
