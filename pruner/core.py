@@ -39,8 +39,9 @@ class RegisterTile:
 
 def register_tile(table: KernelTable, chip: CpuChip) -> RegisterTile:
     """Registers of a tile: one row operand is broadcast at a time, the vectors of the column
-    operand stay where a second row uses them again.  LLVM keeps no scalars: it has been seen to
-    store the accumulators of loops that are not vectorised.
+    operand stay where a second row uses them again, and one register has to be free for what is
+    loaded ahead.  LLVM keeps no scalars: it has been seen to store the accumulators of loops that
+    are not vectorised.
     """
     lanes = np.maximum(table["vector_lanes"], 1)
     elements = np.maximum(table["acc_bytes"] * 8.0 / table["acc_bits"], 1)
@@ -49,7 +50,7 @@ def register_tile(table: KernelTable, chip: CpuChip) -> RegisterTile:
     columns = np.ceil(table["tile_n"] / lanes) * wide
     rows = np.minimum(table["tile_m"], fmas)
     registers = fmas + np.where(fmas > columns, columns, 0) + 1
-    held = (registers <= chip.vector_registers) & (lanes > 1)
+    held = (registers < chip.vector_registers) & (lanes > 1)
     strided = np.where(table["vector_stride"] > 1, elements, 0.0)  # lane by lane
     return RegisterTile(
         fmas=fmas,

@@ -66,6 +66,7 @@ def test_sums_that_do_not_fit_the_registers_are_stored_with_every_step() -> None
     found = register_tile(table, CHIP)
     assert found.held.tolist() == [True, False, False, True]  # 8 + 2 + 1, 16, 32, 8 + 1 registers
     assert found.stores.tolist() == [0, 16, 32, 0]
+    assert not register_tile(tiles((14, 8)), CHIP).held  # 14 + 1 + 1 leave none to load ahead
     held, beyond = core_us(tiles((4, 16), (8, 16)), CHIP)
     assert beyond > 1.5 * held
 
