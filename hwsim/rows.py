@@ -6,13 +6,13 @@ Float64, because products of counts must not wrap.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.columns import columns_of
+from hwsim.memory import keep_freed_memory
 from hwsim.result import SimResult
 from hwsim.table import KernelTable
 
@@ -20,7 +20,6 @@ Floats = NDArray[np.float64]
 _WHOLE = slice(None)
 _ROWS_AT_ONCE = 16384  # so that temporary columns stay in the processor's caches
 _FEW = 1024  # rows of which looking for single numbers costs more than it saves
-_KEPT_BYTES = 31 << 20  # the most that glibc learns from
 
 
 class Rows:
@@ -90,22 +89,11 @@ def by_blocks(table: KernelTable, simulate: Callable[[Rows], SimResult]) -> SimR
 
     ``simulate`` may answer with ``(1,)`` for what is the same in all rows of a block.
     """
-    _keep_memory()
+    keep_freed_memory()
     singles: dict[str, Floats | None] = {}
     starts = range(0, max(table.n, 1), _ROWS_AT_ONCE)
     blocks = [Rows(table, slice(start, start + _ROWS_AT_ONCE), singles) for start in starts]
     return SimResult.joined(map(simulate, blocks), [rows.n for rows in blocks])
-
-
-@cache
-def _keep_memory() -> None:
-    """Let the C library keep what a block frees for the next one.
-
-    Otherwise it gives it back to the system, and getting it again takes as long as the arithmetic.
-    glibc keeps twice the largest piece that was ever freed (mallopt(3), M_MMAP_THRESHOLD); this
-    one is never written to and so takes no memory.
-    """
-    np.empty(_KEPT_BYTES, dtype=np.uint8)
 
 
 def _single_number(table: KernelTable, name: str) -> Floats | None:

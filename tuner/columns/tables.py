@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.memory import keep_freed_memory
 from tuner.columns.evaluate import Column, Plan, Step, Steps
 from tuner.columns.node import Expr
 from tuner.columns.options import Options
@@ -21,7 +22,6 @@ from tuner.decisions import IntColumn, IntMatrix
 
 CHUNK = 4096  # rows at a time: what lives at a time stays in the caches
 ROWS = 8192  # combinations of options up to which a value is kept for all of them
-_LARGE = 31 << 20  # bytes
 _FEW = 2  # steps from the matrix up to which a value is computed rather than looked up
 
 Values = Mapping[Expr, tuple[int, Column]]  # the first row that has a value, and the values
@@ -40,7 +40,7 @@ class Tables:
         self._plan, self._options = plan, options
         self._supports = _supports(plan, self._options)
         self._tables = self._tabulated()
-        _keep_freed_memory()
+        keep_freed_memory()
         steps, self._indices = self._outer()
         self._steps = self._sections(steps, asked)
         self._computed = self._sections(plan.steps, asked)
@@ -126,16 +126,6 @@ class Tables:
     def _sections(self, steps: Sequence[Step], asked: Sequence[Iterable[Expr]]) -> Sections:
         given = [*self._plan.columns, *(len(self._supports) + i for i in range(len(self._indices)))]
         return Sections(steps, [[self._plan.outputs[e] for e in exprs] for exprs in asked], given)
-
-
-def _keep_freed_memory() -> None:
-    """Let the next batch have the memory that a batch frees.
-
-    Given back to the kernel, each page of it would fault in anew, which takes as long as filling it
-    does.  glibc keeps twice the largest block that has been freed so far, of those below 32 MiB
-    (mallopt(3), M_MMAP_THRESHOLD); this one is never touched.
-    """
-    np.empty(_LARGE, dtype=np.uint8)
 
 
 def _supports(plan: Plan, options: Sequence[Options]) -> list[Support]:
