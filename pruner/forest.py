@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pruner.trees import NotExportable, Walk, trees_of
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -59,14 +62,35 @@ def predict(booster: lgb.Booster, x: Rows) -> Floats:
     return np.asarray(booster.predict(x, num_threads=1), dtype=np.float64)
 
 
-def out_of_fold(x: Rows, y: Floats, options: ForestOptions) -> Floats:
-    """``(n,)`` predictions for rows that the predicting trees have not seen.
-
-    Row i belongs to fold ``i mod 4``: rounds of measurements spread over all folds.
+@dataclass(frozen=True)
+class Folds:
+    """Forests each of which has not seen a quarter of the rows; ``held`` ``(n,)`` is what the one
+    that has not seen a row predicts for it.
     """
-    fold = np.arange(len(y)) % FOLDS
-    held = np.empty(len(y))
+
+    held: Floats
+    boosters: tuple[lgb.Booster, ...]
+
+    def lowest(self, x: Rows) -> Floats:
+        """``(m,)``: the least that any of them predicts for ``m`` other rows."""
+        if len(x) == 1 and self._walks is not None:
+            return np.array([min(walk(x[0]) for walk in self._walks)])
+        return np.minimum.reduce([predict(booster, x) for booster in self.boosters])
+
+    @cached_property
+    def _walks(self) -> tuple[Walk, ...] | None:
+        """For a single row; ``None`` where LightGBM has to predict that as well."""
+        try:
+            return tuple(Walk(trees_of(booster)) for booster in self.boosters)
+        except NotExportable:
+            return None
+
+
+def out_of_fold(x: Rows, y: Floats, options: ForestOptions) -> Folds:
+    """Row i belongs to fold ``i mod 4``: rounds of measurements spread over all folds."""
+    fold, held, boosters = np.arange(len(y)) % FOLDS, np.empty(len(y)), []
     for k in range(FOLDS):
         out = fold == k
-        held[out] = predict(train(x[~out], y[~out], options), x[out])
-    return held
+        boosters.append(train(x[~out], y[~out], options))
+        held[out] = predict(boosters[-1], x[out])
+    return Folds(held, tuple(boosters))

@@ -8,10 +8,15 @@ best, so they are taken afresh after every round.
 
 Nearly every candidate is worse than the best, so that a true probability alone would prune the
 few good ones along with the many bad ones.  A second condition protects them: the prediction has to
-lie beyond ``NEAR`` of the best by more than ``ALLOWANCE`` times the error that ``caution`` of the
-held-out predictions stay below.  That error is taken of the best quarter of what was measured: how
-far a good candidate is overestimated is the question, and the many bad ones, whose errors are
-several times as large, say little about it.
+lie beyond ``NEAR`` of the best by more than the error that ``caution`` of the held-out predictions
+stay below.  That error is taken of the best quarter of what was measured: how far a good candidate
+is overestimated is the question, and the many bad ones, whose errors are several times as large,
+say little about it.  Where that quarter is small its largest errors are still to come: the
+allowance for them is twice the error of the fewest, and goes back to the error as they get more.
+
+Where the search has not been, one forest is sure of what it cannot know.  What it would prune is
+therefore put to the forests of the folds, each of which has not seen a quarter of the measurements:
+it goes only where the most hopeful of them, too, predicts it beyond the cut.
 
 With a prior (:mod:`pruner.prior`) the trees learn what it gets wrong instead.  Both ways are held
 against held-out measurements of the run after every round, and the better one predicts; a prior
@@ -29,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pruner.calibration import Platt, Reliability, fit_platt, reliability
 from pruner.drift import Drift
-from pruner.forest import ForestOptions, out_of_fold, predict, train
+from pruner.forest import Folds, ForestOptions, out_of_fold, predict, train
 from pruner.prior import Base, Prior
 
 if TYPE_CHECKING:
@@ -38,9 +43,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
 
-VERSION = "1.1.0"
+VERSION = "1.2.0"
 NEAR = 0.05  # what is this close to the best is never to be pruned
-ALLOWANCE = 2.0  # held-out errors are of places that the search has been to; elsewhere they grow
 GOOD_SHARE, FEWEST_GOOD = 0.25, 16  # of the measurements: those that the caution is about
 EXPLAINED = 0.75  # share of the variance that a prior has to explain, held out, to be early
 FAILURE_FACTOR = 2.0  # a failure counts as this many times the slowest kernel that ran
@@ -115,6 +119,7 @@ class Gate:
         self._warm = prior.trained(seed) if prior else None
         self._platt = Platt(0.0, 0.0, 1.0)
         self._margin = 0.0  # of log latency
+        self._folds: Folds | None = None
         self._drift = Drift()
         self.held_out = Reliability(0, 0.0, 0.0, ())
 
@@ -198,8 +203,21 @@ class Gate:
         predicted = trees + self._base(x)
         best = float(np.log(self.best_us))
         probability = self._platt.probability(predicted, best)
-        prune = (probability > self.threshold_now) & (predicted > best + self._margin)
-        return Opinion(probability, np.exp(predicted), float(np.exp(best + self._margin)), prune)
+        cut = best + self._margin
+        prune = (probability > self.threshold_now) & (predicted > cut)
+        if self.cautious:
+            self._doubted(x, predicted, prune, cut)
+        return Opinion(probability, np.exp(predicted), float(np.exp(cut)), prune)
+
+    def _doubted(self, x: Rows, predicted: Floats, prune: NDArray[np.bool_], cut: float) -> None:
+        """Set ``predicted`` and ``prune`` of what would be pruned to what the folds' most hopeful
+        forest says.
+        """
+        some = prune.nonzero()[0]
+        if len(some) and self._folds is not None:
+            lowest = self._folds.lowest(x[some]) + self._base(x[some])
+            predicted[some] = np.minimum(predicted[some], lowest)
+            prune[some] = predicted[some] > cut
 
     def observe(self, x: Rows, latency_us: ArrayLike, promised: ArrayLike | None = None) -> None:
         """Learn from measurements.
@@ -238,20 +256,21 @@ class Gate:
             return
         x = np.concatenate(self._x)
         log = np.log(np.where(ran, latency, FAILURE_FACTOR * latency[ran].max()))
-        base, held = self._best_base(x, log)
+        base, folds = self._best_base(x, log)
+        held = folds.held + base(x)
         if early and np.mean((held - log) ** 2) > (1 - EXPLAINED) * np.var(log):
             return
-        self._base, self._platt = base, fit_platt(held, log)
+        self._base, self._platt, self._folds = base, fit_platt(held, log), folds
         self._margin = _margin(held - log, log, self.options.caution)
         best = float(log.min())
         self.held_out = reliability(self._platt.probability(held, best), log > best)
         self._booster = train(x, log - base(x), self._forest)
 
-    def _best_base(self, x: Rows, log: Floats) -> tuple[Base, Floats]:
-        """The base with the smallest held-out error, and the held-out predictions with it."""
+    def _best_base(self, x: Rows, log: Floats) -> tuple[Base, Folds]:
+        """The base with the smallest held-out error, and the forests that correct it."""
         bases = [self._cold, *([self._warm] if self._warm else [])]
-        tried = [(b, out_of_fold(x, log - b(x), self._forest) + b(x)) for b in bases]
-        return min(tried, key=lambda t: float(np.mean((t[1] - log) ** 2)))
+        tried = [(b, out_of_fold(x, log - b(x), self._forest)) for b in bases]
+        return min(tried, key=lambda t: float(np.mean((t[1].held + t[0](x) - log) ** 2)))
 
 
 def _margin(error: Floats, log: Floats, caution: float) -> float:
@@ -260,6 +279,7 @@ def _margin(error: Floats, log: Floats, caution: float) -> float:
     """
     if not caution:
         return 0.0
-    good = np.argsort(log, kind="stable")[: max(int(GOOD_SHARE * len(log)), FEWEST_GOOD)]
-    overestimated = float(np.quantile(error[good], caution))
-    return float(np.log1p(NEAR)) + ALLOWANCE * max(overestimated, 0.0)
+    n_good = max(int(GOOD_SHARE * len(log)), FEWEST_GOOD)
+    good = np.argsort(log, kind="stable")[:n_good]
+    overestimated = max(float(np.quantile(error[good], caution)), 0.0)
+    return float(np.log1p(NEAR)) + (1 + FEWEST_GOOD / n_good) * overestimated

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hwsim.chip import Chip
 from hwsim.table import KernelTable
 from pruner.containment import Disabled
+from pruner.dissent import Dissent
 from pruner.draft import draft_us
 from pruner.engine import Engine
 from pruner.features import features
@@ -27,8 +28,6 @@ from pruner.rule import Rule
 from pruner.spec import print_rule
 
 BoolColumn = NDArray[np.bool_]
-
-CLOSE_BY = 1.1  # draft over the best measured one's: the gate does not overrule the data sheet here
 
 
 class TrialStage:
@@ -80,7 +79,7 @@ class TrialStage:
         self._seed, self._epsilon, self._whitelist = seed, epsilon, frozenset(whitelist)
         self._promises: dict[str, float] = {}  # gate probabilities of what was let through
         self._scores: dict[str, float] = {}  # the prior's, of what was let through
-        self._draft_us = 0.0  # of the best measured; 0: none
+        self._dissent = Dissent()
         self._best_us, self._slowest_us = float("inf"), float("-inf")
         self._failed = False  # something was measured, and nothing has worked
 
@@ -105,7 +104,7 @@ class TrialStage:
             raise ValueError(f"{len(hashes)} hashes for {n} candidates")
         found = self._objections(table)
         code = found.code()
-        opinion = self._ask_gate(found, code, scores)
+        opinion = self._ask_gate(found, code, hashes, scores)
         kept, hard = code == KEPT, self._hard[code]
         listed = self._listed(hashes) & ~kept
         probe = self._probes(hashes, ~(kept | hard)) & ~listed
@@ -146,10 +145,7 @@ class TrialStage:
         if not table.n:
             return
         latency = np.asarray(latency_us, dtype=np.float64)
-        if latency.min() < self._best_us:
-            best = table.take_candidates([int(latency.argmin())])
-            self._best_us = float(latency.min())
-            self._draft_us = float(draft_us(best, self.chip)[0])
+        self._best_us = min(self._best_us, float(latency.min()))
         self._failed = bool(np.isinf(self._best_us))
         self._slowest_us = max(self._slowest_us, *latency[np.isfinite(latency)].tolist(), -np.inf)
         rules = tuple(follow(rule, self._best_us) for rule in self.rules)
@@ -159,6 +155,7 @@ class TrialStage:
         if self.gate is not None:
             promised = np.array([self._promises.get(h, np.nan) for h in hashes])
             self.gate.observe(features(table, self.chip), latency, promised)
+            self._dissent.observe(hashes, draft_us(table, self.chip), latency)
         if self.graph_prior is not None:
             scores = np.array([self._scores.get(h, np.nan) for h in hashes])
             self.graph_prior.observe(scores, latency)
@@ -201,35 +198,44 @@ class TrialStage:
         return objections(self.rules, self.specs, table, self.chip, self.disabled, engine, gate)
 
     def _ask_gate(
-        self, found: Objections, code: NDArray[np.int64], scores: NDArray[np.float64] | None
+        self,
+        found: Objections,
+        code: NDArray[np.int64],
+        hashes: Sequence[str],
+        scores: NDArray[np.float64] | None,
     ) -> Opinion:
         """The opinion of gate or prior on those that the rules kept; ``code`` is updated for it."""
         alive = (code == KEPT).nonzero()[0]
-        said = self._said(found, alive, scores) if len(alive) else None
+        said = self._said(found, alive, hashes, scores) if len(alive) else None
         if said is None:
             return not_asked(len(code))
         code[alive[said.prune]] = GATE
         return said.among(alive, len(code))
 
     def _said(
-        self, found: Objections, alive: NDArray[np.int64], scores: NDArray[np.float64] | None
+        self,
+        found: Objections,
+        alive: NDArray[np.int64],
+        hashes: Sequence[str],
+        scores: NDArray[np.float64] | None,
     ) -> Opinion | None:
         if self.gate is not None and self.gate.ready:
-            return self._warned(found.table, alive, found.opinion(self.gate, self.chip, alive))
+            said = found.opinion(self.gate, self.chip, alive)
+            return self._heard(found.table, alive, hashes, said) if self.gate.cautious else said
         if self.graph_prior is not None and scores is not None:
             return self.graph_prior.opine(scores[alive])
         return None
 
-    def _warned(self, table: KernelTable, alive: NDArray[np.int64], said: Opinion) -> Opinion:
-        """The gate's opinion, but for what it prunes although the draft puts it next to the best
-        measured: where the run has not been yet, its trees know nothing.
-        """
-        pruned = said.prune.nonzero()[0]
-        if not len(pruned) or not self._draft_us or self.gate is None or not self.gate.cautious:
+    def _heard(
+        self, table: KernelTable, alive: NDArray[np.int64], hashes: Sequence[str], said: Opinion
+    ) -> Opinion:
+        """The gate's opinion, but for what it prunes against an objection of the draft."""
+        pruned = alive[said.prune]
+        if not len(pruned):
             return said
-        guess = draft_us(table.take_candidates(alive[pruned]), self.chip)
+        draft = draft_us(table.take_candidates(pruned), self.chip)
         prune = said.prune.copy()
-        prune[pruned] = guess > self._draft_us * CLOSE_BY
+        prune[prune] = ~self._dissent.heard([hashes[i] for i in pruned.tolist()], draft)
         return replace(said, prune=prune)
 
     def _promise(

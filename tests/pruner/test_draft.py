@@ -16,11 +16,12 @@ from hwsim.backends import simulate
 from hwsim.chips import load_chip
 from hwsim.mlu_sram.kernels import matmul_table
 from hwsim.mlu_sram.tiles import MatmulTiles
+from pruner.dissent import CLOSE_BY
 from pruner.draft import DRAFTS, draft_us
 from pruner.gate import Gate, GateOptions
 from pruner.registry import installed
 from pruner.testing import random_table
-from pruner.trial import CLOSE_BY, TrialStage
+from pruner.trial import TrialStage
 
 CHIPS: dict[str, Any] = {
     "ascend_cube": load_chip("ascend-910b1"),

@@ -8,7 +8,8 @@ import pytest
 from pruner.calibration import fit_platt, reliability
 from pruner.drift import Drift
 from pruner.features import FEATURE_NAMES
-from pruner.gate import Gate, GateOptions
+from pruner.forest import predict
+from pruner.gate import Gate, GateOptions, _margin
 
 N_FEATURES = 38
 
@@ -58,6 +59,42 @@ def test_learns_what_is_slow_and_keeps_what_is_fast() -> None:
     assert said.prune[near].sum() <= max(1, 0.01 * near.sum())
     order = np.argsort(said.probability)
     assert us[order[:400]].mean() < us[order[-400:]].mean() / 3
+
+
+def test_it_prunes_only_what_the_forest_of_every_fold_predicts_beyond_the_cut() -> None:
+    gate, rng = trained()
+    x = sample(rng, 2000)
+    said, booster = gate.opine(x), gate.booster
+    assert gate._folds is not None
+    assert booster is not None
+    lowest = np.exp(gate._folds.lowest(x)) * 10.0  # the bound
+    alone = (said.probability > gate.threshold_now) & (
+        np.exp(predict(booster, x)) * 10 > said.cut_us
+    )
+    assert (alone & ~said.prune).any()
+    assert not (said.prune & ~alone).any()
+    assert np.array_equal(said.prune[alone], lowest[alone] > said.cut_us)
+    assert (said.predicted_us[alone] <= lowest[alone] * (1 + 1e-12)).all()
+
+
+def test_alone_a_candidate_is_told_the_same_to_the_last_bit() -> None:
+    gate, rng = trained()
+    x = sample(rng, 200)
+    together = gate.opine(x)
+    assert 10 < together.prune.sum() < 190
+    for i in range(200):
+        alone = gate.opine(x[i : i + 1])
+        assert alone.predicted_us[0] == together.predicted_us[i]
+        assert alone.prune[0] == together.prune[i]
+
+
+def test_the_allowance_for_errors_shrinks_with_measurements() -> None:
+    log, error = np.linspace(0, 1, 64), np.full(64, 0.1)
+    few, many = _margin(error, log, 0.99), _margin(np.tile(error, 16), np.tile(log, 16), 0.99)
+    assert few == pytest.approx(np.log(1.05) + 0.2)
+    assert many == pytest.approx(np.log(1.05) + 0.1 * (1 + 16 / 256))
+    assert _margin(-error, log, 0.99) == pytest.approx(np.log(1.05))
+    assert _margin(error, log, 0.0) == 0.0
 
 
 def test_failures_are_learnt_as_worthless() -> None:
