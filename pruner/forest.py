@@ -75,7 +75,7 @@ class Folds:
         """``(m,)``: the least that any of them predicts for ``m`` other rows."""
         if len(x) == 1 and self._walks is not None:
             return np.array([min(walk(x[0]) for walk in self._walks)])
-        return np.minimum.reduce([predict(booster, x) for booster in self.boosters])
+        return np.asarray(np.minimum.reduce([predict(b, x) for b in self.boosters]))
 
     @cached_property
     def _walks(self) -> tuple[Walk, ...] | None:
