@@ -155,7 +155,7 @@ class TrialStage:
         if self.gate is not None:
             promised = np.array([self._promises.get(h, np.nan) for h in hashes])
             self.gate.observe(features(table, self.chip), latency, promised)
-            self._dissent.observe(hashes, draft_us(table, self.chip), latency)
+        self._dissent.observe(hashes, draft_us(table, self.chip), latency)
         if self.graph_prior is not None:
             scores = np.array([self._scores.get(h, np.nan) for h in hashes])
             self.graph_prior.observe(scores, latency)
@@ -272,9 +272,9 @@ class TrialStage:
     def _tests(self, found: Objections, hashes: Sequence[str]) -> list[int]:
         """Those that put a hard limit to the test, once there are measurements to beat."""
         early = self.gate is not None and not self.gate.ready
-        if early or not self._epsilon or not self._draft_us:
+        if early or not self._epsilon or not self._dissent.best_draft_us:
             return []
-        return self.limits.to_test(found, hashes, self._draft_us)
+        return self.limits.to_test(found, hashes, self._dissent.best_draft_us)
 
     def _draw(self, candidates: Sequence[str]) -> NDArray[np.float64]:
         """A number in [0, 1) for each."""
