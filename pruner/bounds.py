@@ -21,7 +21,7 @@ def compute_us(table: KernelTable, chip: Chip) -> Floats:
     machine = machine_of(chip)
     blocks = blocks_of(table)
     cores = machine.cores_for(table)
-    waves = np.ceil(blocks / cores)
+    waves = machine.rounds(table)
     rate = machine.peak(table) / cores
     out: Floats = waves * table["macs"] / blocks / np.maximum(rate, 1e-9)
     return out
@@ -51,7 +51,6 @@ def least_us(table: KernelTable, chip: Chip) -> Floats:
     """``(n,)`` lower bound of a kernel's latency: its starts, then all that is busy, overlapped."""
     machine = machine_of(chip)
     compute, memory = compute_us(table, chip), memory_us(table, chip, traffic_of(table))
-    rounds = np.ceil(blocks_of(table) / machine.cores_for(table))
-    start = machine.launch_us + rounds * machine.core_start_us
+    start = machine.launch_us + machine.rounds(table) * machine.core_start_us
     moved = movers_us(table, chip, machine)
     return np.asarray(start + np.maximum(np.maximum(compute, memory), moved))

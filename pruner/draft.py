@@ -43,16 +43,20 @@ def draft_us(table: KernelTable, chip: Chip) -> Floats:
 def _npu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
     """Two pipelines, one in the other: bytes come to the staging memory, and from there to the
     operands' while the unit computes.  What goes straight to the operands' is staged there.
+
+    Rounds count by as many cores as there may be: a guess that is too low costs a measurement, of
+    which the cost model learns; one that is twice too high hides a candidate from the whole run.
     """
     machine = machine_of(chip)
-    across, within = carriers_us(table, chip, machine)
+    rounds = machine.fewest_rounds(table)
+    fewer = rounds / machine.rounds(table)
+    across, within = (fewer * us for us in carriers_us(table, chip, machine))
     across = np.maximum(across, _refetched_us(table, chip, of))
     filling = 1 / np.maximum(of["block_steps"], 1)  # a pipeline fills once
     staged = np.where(within > 0, 1.0, of["inner_depth"])
     copies = np.maximum(of["stage_depth"], staged)
-    core = _overlapped([of["compute_us"], within], of["inner_depth"], filling)
+    core = _overlapped([fewer * of["compute_us"], within], of["inner_depth"], filling)
     vector = of["vector_us"] / of["core_share"]
-    rounds = np.ceil(blocks_of(table) / machine.cores_for(table))
     start = machine.launch_us + rounds * machine.core_start_us
     return np.asarray(start + _overlapped([core, across, vector], copies, filling))
 

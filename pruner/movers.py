@@ -12,7 +12,7 @@ from hwsim.ascend_cube.chip import AscendChip
 from hwsim.chip import Chip
 from hwsim.mlu_sram.chip import MluChip
 from hwsim.table import KernelTable
-from pruner.machine import Machine, blocks_of
+from pruner.machine import Machine
 from pruner.once import once_a_chip
 from pruner.traffic import streams_of
 
@@ -96,7 +96,7 @@ def _slowest_us(table: KernelTable, machine: Machine, engines: Iterable[Engine])
         used = [s for s in engine if f"{s}_bytes" in table.columns]
         busy = sum((_busy_us(table, s, engine[s], machine) for s in used), np.zeros(table.n))
         slowest = np.maximum(slowest, busy)
-    return np.asarray(np.ceil(blocks_of(table) / machine.cores_for(table)) * slowest)
+    return np.asarray(machine.rounds(table) * slowest)
 
 
 def _busy_us(table: KernelTable, stream: str, way: Way, machine: Machine) -> Floats:

@@ -21,8 +21,10 @@ class RooflineBound:
 
     The bound is the busiest of the chip's components (arithmetic, memory, each engine that carries
     data) at peak rate, all overlapped, on as many cores as the candidate has blocks for; ``slack``
-    is how far the chip file's numbers may be off: 1.25 covers 20 % in any of them.  ``best_us`` is
-    no parameter but the state of the run, set by the trial stage; 0 until the first measurement.
+    is how far the chip file's numbers may be off: 1.25 covers 20 % in any of them.  The number of
+    cores counts by whole rounds of blocks: where a few cores more would save more than ``slack``,
+    that is the slack.  ``best_us`` is no parameter but the state of the run, set by the trial
+    stage; 0 until the first measurement.
     """
 
     name: ClassVar[str] = "roofline-bound"
@@ -41,8 +43,11 @@ class RooflineBound:
         """Least microseconds of the candidate, all its kernels, against the best so far."""
         rows = least_us(table, chip)
         least = table.per_candidate(rows)[table["candidate"]]
-        have = np.full(table.n, self.best_us * self.slack if self.best_us else np.inf)
-        fields = machine_of(chip).fields
+        machine = machine_of(chip)
+        fewer = machine.rounds(table) / machine.fewest_rounds(table)
+        slack = table.per_candidate(np.maximum(fewer, self.slack), np.maximum)[table["candidate"]]
+        have = slack * (self.best_us or np.inf)
+        fields = machine.fields
         return Finding(
             keep=least <= have,
             quantity="least_us",

@@ -16,6 +16,7 @@ from hwsim.backends import simulate
 from hwsim.chips import load_chip
 from hwsim.mlu_sram.kernels import matmul_table
 from hwsim.mlu_sram.tiles import MatmulTiles
+from hwsim.table import KernelTable
 from pruner.dissent import CLOSE_BY
 from pruner.draft import DRAFTS, draft_us
 from pruner.gate import Gate, GateOptions
@@ -71,6 +72,16 @@ def test_two_copies_of_a_buffer_overlap_what_one_does_not() -> None:
     tiles = [replace(one, double_buffer=d) for d in (False, True)]
     single, double = draft_us(matmul_table(tiles, CHIPS["mlu_sram"]), CHIPS["mlu_sram"])
     assert double < single
+
+
+def test_cores_that_the_chip_file_lacks_do_not_make_a_second_round() -> None:
+    """24 blocks are drafted alike on 18 cores and on 24; 25 are not, but one round on 24."""
+    chip = CHIPS["ascend_cube"]
+    too_few = msgspec.structs.replace(chip, cube_cores=18)
+    table = KernelTable.of("ascend_cube", blocks=[24, 25], macs=[24e8, 25e8], mm_count=1)
+    believed, true = draft_us(table, too_few), draft_us(table, chip)
+    assert believed[0] == pytest.approx(true[0])
+    assert believed[1] > 1.9 * true[1]
 
 
 def test_it_orders_the_tiles_of_a_matmul_as_the_simulator_does() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -264,6 +265,17 @@ def test_roofline_bound_waits_for_a_measurement_and_then_prunes_what_cannot_win(
     assert after.keep.tolist() == [True, False]
     work_us = 1e12 / GPU.peak_fp32_tflops / 1e6 * 2
     assert after.need[1] == pytest.approx(GPU.launch_us + work_us)
+
+
+def test_the_bound_forgives_a_round_that_there_may_be_cores_for() -> None:
+    """24 blocks take one round on the 24 cores that there are, 25 take two there as well."""
+    table = KernelTable.of("ascend_cube", blocks=[24, 25], macs=[24e8, 25e8], mm_count=1)
+    best_us = float(least_us(table, ASCEND)[0])
+    too_few = msgspec.structs.replace(ASCEND, cube_cores=18)
+    assert (least_us(table, too_few) > 1.9 * best_us).all()
+    rule = builtin().parse("roofline-bound").with_best(best_us)
+    assert rule.check(table, too_few).keep.tolist() == [True, False]
+    assert rule.check(table, ASCEND).have[0] == pytest.approx(1.25 * best_us)
 
 
 def test_bound_counts_the_busiest_core() -> None:
