@@ -187,6 +187,11 @@ class Gate:
         """The trees that predict; a new object whenever they have changed."""
         return self._booster
 
+    @property
+    def doubters(self) -> tuple[lgb.Booster, ...]:
+        """The forests of the folds, all of which have to agree before it prunes."""
+        return self._folds.boosters if self._folds is not None and self.cautious else ()
+
     def opine(self, x: Rows, trees: Floats | None = None) -> Opinion:
         """Judge candidates by their ``(n, 38)`` features; ``trees`` is what the booster predicts
         for them, where that is known already.

@@ -48,6 +48,7 @@ class Shut:
 
     ready: ClassVar[bool] = True
     threshold_now: ClassVar[float] = 0.85
+    cautious: ClassVar[bool] = False
     seen: list[Any] = field(default_factory=list)
 
     def opine(self, x: Any) -> Opinion:

@@ -34,6 +34,7 @@ class Pruner(msgspec.Struct, frozen=True):
     programme: Programme
     forest: Trees | None = None
     gate: GateNumbers | None = None
+    folds: tuple[Trees, ...] = ()
 
     def to_json(self) -> str:
         """One line of JSON."""

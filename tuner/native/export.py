@@ -35,7 +35,8 @@ def exported(rules: Sequence[Rule], gate: Gate | None, chip: Chip, layout: Layou
         gate.threshold_now,
         margin,
     )
-    return Pruner(programme, trees_of(gate.booster), numbers)
+    folds = tuple(map(trees_of, gate.doubters))
+    return Pruner(programme, trees_of(gate.booster), numbers, folds)
 
 
 def columns_of_table(pruner: Pruner, table: KernelTable) -> NDArray[np.float64]:

@@ -128,6 +128,8 @@ inline std::shared_ptr<const Loaded> Load(const ffi::String& text) {
   const ffi::Any forest = At(root, "forest"), gate = At(root, "gate");
   if (forest != nullptr) LoadForest(forest.cast<ffi::json::Object>(), &out->pruner.forest);
   if (gate != nullptr) LoadGate(gate.cast<ffi::json::Object>(), &out->pruner.gate);
+  for (const ffi::Any& fold : ArrayAt(root, "folds"))
+    LoadForest(fold.cast<ffi::json::Object>(), &out->pruner.folds.emplace_back());
   int at = 0;
   for (const ffi::Any& measure : ArrayAt(programme, "features")) {
     if (TextAt(measure.cast<ffi::json::Object>(), "name") == "least_us") out->pruner.least = at;

@@ -33,6 +33,7 @@ class Pruner {
  public:
   Programme programme;
   Forest forest;
+  std::vector<Forest> folds;  // all of them have to agree with the gate
   Gate gate;
   int least = -1;  // which feature is the lower bound of the latency
 
@@ -129,16 +130,44 @@ class Pruner {
       if (answers.trees) answers.trees[candidate + alive[i]] = trees[i];
       if (gate.ready) Opine(candidate, alive[i], trees[i], asked[least * n + i], answers, code);
     }
+    if (gate.ready && !folds.empty()) Doubt(alive, asked, code);
   }
+
+  // Keeps what the gate prunes where one of the folds' forests does not put it beyond the cut.
+  // asked: (features, alive).
+  void Doubt(const std::vector<int64_t>& alive, const std::vector<float>& asked,
+             std::vector<int64_t>* code) const {
+    const int64_t n = static_cast<int64_t>(alive.size());
+    std::vector<int64_t> pruned;
+    for (int64_t i = 0; i < n; ++i)
+      if ((*code)[alive[i]] == kGate) pruned.push_back(i);
+    const int64_t m = static_cast<int64_t>(pruned.size());
+    const int64_t wide = static_cast<int64_t>(programme.features.size());
+    std::vector<float> features(wide * m);
+    for (int64_t f = 0; f < wide; ++f)
+      for (int64_t i = 0; i < m; ++i) features[f * m + i] = asked[f * n + pruned[i]];
+    std::vector<double> trees(m);
+    for (const Forest& fold : folds) {
+      fold.Predict(features.data(), m, trees.data());
+      for (int64_t i = 0; i < m; ++i)
+        if (!Beyond(Predicted(trees[i], features[least * m + i]))) (*code)[alive[pruned[i]]] = kKept;
+    }
+  }
+
+  static double Predicted(double trees, float least_us) {
+    return trees + std::log(std::max(static_cast<double>(least_us), 1e-3));
+  }
+
+  bool Beyond(double predicted) const { return predicted > gate.best_log + gate.margin; }
 
   void Opine(int64_t candidate, int64_t c, double trees, float least_us, const Answers& answers,
              std::vector<int64_t>* code) const {
-    const double predicted = trees + std::log(std::max(static_cast<double>(least_us), 1e-3));
+    const double predicted = Predicted(trees, least_us);
     const double z = std::clamp(
         gate.slope * ((predicted - gate.best_log) / gate.spread) + gate.offset, -40.0, 40.0);
     const double probability = 1 / (1 + std::exp(-z));
     if (answers.probability) answers.probability[candidate + c] = probability;
-    if (probability > gate.threshold && predicted > gate.best_log + gate.margin) (*code)[c] = kGate;
+    if (probability > gate.threshold && Beyond(predicted)) (*code)[c] = kGate;
   }
 
   void Reduce(const Block& block, int64_t feature, const std::vector<const void*>& values,
