@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from hwsim.columns import SIMULATED
 from pruner.rule import Rule
 from pruner.rules.tvm_verifier import LIMITS, TvmVerifier
 from pruner.rulesets import Rules, rule_set
@@ -36,7 +37,7 @@ class Explained:
     trial: Trial
     explanation: Explanation
     decisions: dict[str, str]
-    latency_us: float  # simulated without noise, inf for a failure
+    latency_us: float | None  # simulated without noise, inf for a failure; None on a real chip
 
 
 def explain(log: Path, wanted: str, chip_file: str | None = None) -> Explained:
@@ -57,8 +58,14 @@ def explain(log: Path, wanted: str, chip_file: str | None = None) -> Explained:
         trial=found.trial,
         explanation=_with_log(_chain(found, rules), found.trial),
         decisions=found.named,
-        latency_us=float(truth(found.problem, found.pool).latency_us[0]),
+        latency_us=_simulated_us(found),
     )
+
+
+def _simulated_us(found: Logged) -> float | None:
+    if found.problem.chip.backend not in SIMULATED:
+        return None
+    return float(truth(found.problem, found.pool).latency_us[0])
 
 
 def explain_value(

@@ -112,9 +112,12 @@ def _text(found: Explained) -> str:
     lines.append(to_text(found.explanation))
     measured = found.trial.measurement
     if measured is not None and measured.failure is None:
-        lines.append(f"measured: {measured.mean_us:.6g} us, bottleneck {measured.bottleneck}")
+        bound = f", bottleneck {measured.bottleneck}" if measured.bottleneck else ""
+        lines.append(f"measured: {measured.mean_us:.6g} us{bound}")
     elif measured is not None:
         lines.append(f"measured: {measured.error or measured.failure}")
+    elif found.latency_us is None:
+        lines.append("not measured")
     elif math.isfinite(found.latency_us):
         lines.append(f"not measured; the simulator says {found.latency_us:.6g} us without noise")
     else:
