@@ -1,5 +1,6 @@
 """Explaining a run on a real chip, which nobody can simulate."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ def test_a_candidate_of_a_real_chip_is_explained_with_what_was_measured(
     assert run([*TUNE.split(), *small, "--out", str(tmp_path)]) == 0
     (log,) = (tmp_path / "runs").glob("*.jsonl")
     capsys.readouterr()
-    assert run(["explain", str(log), "0"]) == 0
+    trials = [r for r in map(json.loads, log.open()) if r["record"] == "trial"]
+    measured = next(trial["index"] for trial in trials if trial["measurement"])
+    assert run(["explain", str(log), str(measured)]) == 0
     said = capsys.readouterr().out
     assert "vector-fill" in said
-    assert "measured: " in said
+    assert "\nmeasured: " in said
