@@ -41,9 +41,7 @@ def memory_us(table: KernelTable, chip: Chip, traffic: Traffic) -> Floats:
             / machine.offchip_bytes_per_us
         )
     unique = traffic.unique_bytes
-    cached = max(machine.offchip_bytes_per_us, machine.cache_bytes_per_us)
-    rate = np.where(unique > machine.cache_bytes, machine.offchip_bytes_per_us, cached)
-    return unique / rate
+    return unique / machine.memory_bytes_per_us(unique)
 
 
 @once_a_table

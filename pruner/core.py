@@ -17,6 +17,7 @@ from hwsim.columns import CPU_LEVELS
 from hwsim.cpu.chip import CpuChip
 from hwsim.table import KernelTable
 from pruner.machine import CYCLES_PER_US, blocks_of
+from pruner.once import once_a_table
 from pruner.traffic import traffic_of
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,7 @@ class RegisterTile:
     held: Rows
 
 
+@once_a_table
 def register_tile(table: KernelTable, chip: CpuChip) -> RegisterTile:
     """Registers of a tile: one row operand is broadcast at a time, the vectors of the column
     operand stay where a second row uses them again, and one register has to be free for what is

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pruner.gate import NEAR
+
 Floats = NDArray[np.float64]
 
 CLOSE_BY = 1.1  # draft over the best measured one's: what the draft objects to
-BORNE_OUT = 1.05  # latency over the best: it was right
+BORNE_OUT = 1 + NEAR  # latency over the best: it was right
 PATIENCE = 32  # objections in a row that were not borne out: a gate's measurements to begin with
 
 

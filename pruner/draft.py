@@ -72,11 +72,7 @@ def _overlapped(parts: list[Floats], copies: Floats, filling: Floats) -> Floats:
 
 def _refetched_us(table: KernelTable, chip: Chip, of: Columns) -> Floats:
     """All bytes that cross the edge of the cores, at the rate of where they come from."""
-    machine, traffic = machine_of(chip), traffic_of(table)
-    rate = np.full(table.n, machine.offchip_bytes_per_us)
-    if machine.caches:
-        cached = max(machine.offchip_bytes_per_us, machine.cache_bytes_per_us)
-        rate = np.where(traffic.unique_bytes > machine.cache_bytes, rate, cached)
+    rate = machine_of(chip).memory_bytes_per_us(traffic_of(table).unique_bytes)
     return np.asarray(_crossing_bytes(table, of) / rate)
 
 

@@ -65,6 +65,16 @@ class Machine:
         """``(n,)`` blocks that the busiest core has to do, one after the other."""
         return np.asarray(np.ceil(blocks_of(table) / self.cores_for(table)))
 
+    def memory_bytes_per_us(self, unique_bytes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rate of what crosses the edge of the cores: the cache's where all of ``unique_bytes``
+        ``(n,)`` fits it, since an earlier launch may have left it there.
+        """
+        offchip = self.offchip_bytes_per_us
+        if not self.caches:
+            return np.asarray(offchip)
+        cached = max(offchip, self.cache_bytes_per_us)
+        return np.where(unique_bytes > self.cache_bytes, offchip, cached)
+
     def fewest_rounds(self, table: KernelTable) -> NDArray[np.float64]:
         """``(n,)`` the same on as many cores as there may be where the chip file has too few.
 
