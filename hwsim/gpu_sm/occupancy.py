@@ -47,7 +47,7 @@ def limits(rows: Rows, chip: GpuChip) -> tuple[Limit, ...]:
     registers, _ = registers_of(rows, chip)
 
     def limit(name: str, failure: Failure, need: Floats, have: Floats | float, unit: str) -> Limit:
-        return Limit(name, failure, need, np.atleast_1d(np.float64(have)), unit)
+        return Limit(name, failure, need, np.atleast_1d(np.asarray(have, np.float64)), unit)
 
     shared = rows["shared_bytes"]
     have_shared = np.where(
