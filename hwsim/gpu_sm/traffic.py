@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hwsim.columns import GPU_STREAMS
 from hwsim.gpu_sm.access import Access
-from hwsim.gpu_sm.chip import LINE_BYTES, SECTOR_BYTES, GpuChip
+from hwsim.gpu_sm.chip import SECTOR_BYTES, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
 from hwsim.rows import Rows
 
@@ -138,8 +138,7 @@ def _l1_fit(
     iterations = np.maximum(macs / np.maximum(rows["acc_regs"], 1), 1)
     window = np.zeros(1)
     for stream, block_bytes in own.items():
-        sparse = access[stream].lines * LINE_BYTES / (access[stream].sectors * SECTOR_BYTES)
-        window = window + block_bytes * np.minimum(sparse, LINE_BYTES / SECTOR_BYTES)
+        window = window + block_bytes * access[stream].line_share
     window = window * (np.minimum(_DRIFT / iterations, 1) * occupancy.blocks_unshared)
     l1 = (chip.l1_shared_kib - chip.carveout_min_kib) * _L1_STREAMS * 1024.0
     shared = occupancy.blocks_unshared * rows["shared_bytes"]

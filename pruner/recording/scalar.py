@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hwsim.gpu_sm.access import pattern
+from hwsim.gpu_sm.warp import pattern
 from pruner.recording.programme import Column, Instruction, Programme
 
 _INT64 = 2**63 - 1

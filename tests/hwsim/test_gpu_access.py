@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hwsim.gpu_sm import access as gpu_access
-from hwsim.gpu_sm.access import Access, pattern, patterns
+from hwsim.gpu_sm.access import KNOWN, Access, patterns
+from hwsim.gpu_sm.warp import pattern
 
 
 def evaluated(*columns: NDArray[np.float64]) -> Access:
@@ -112,7 +112,7 @@ def test_one_pattern_alone_is_what_it_is_among_others(
     width: int, run: int, step1: int, step2: int, threads: int
 ) -> None:
     key = tuple(map(float, (width, run, step1, step2, threads)))
-    gpu_access._KNOWN.clear()
+    KNOWN.forget()
     alone = pattern(*key)
-    gpu_access._KNOWN.clear()
+    KNOWN.forget()
     assert alone == list(access(*key))
