@@ -111,8 +111,8 @@ def longest(times: Sequence[FloatColumn], n: int) -> IntColumn:
     """Number of the largest of ``times`` (0 or more, NaN as 0) in each of ``n`` rows, the first of
     equals.
     """
-    found, most = np.zeros(n, dtype=np.int64), np.fmax(times[0], 0)
+    found, most = np.zeros(n, dtype=np.int8), np.fmax(times[0], 0)
     for number, time in enumerate(times[1:], 1):
-        np.copyto(found, number, where=time > most)
+        np.maximum(found, (time > most) * np.int8(number), out=found)
         most = np.fmax(most, time)
-    return found
+    return found.astype(np.int64)

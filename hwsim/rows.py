@@ -5,7 +5,8 @@ Float64, because products of counts must not wrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,13 @@ class Rows:
             found = self._read[name] = self._column(name)
         return found
 
+    def at_least_one(self, name: str) -> Floats:
+        """Column ``name`` as a divisor: 1 where it is less."""
+        key = f"{name} >= 1"
+        if key not in self._read:
+            self._read[key] = np.maximum(self[name], 1)
+        return self._read[key]
+
     def __len__(self) -> int:
         return self.n
 
@@ -82,6 +90,12 @@ class Rows:
         if name not in known:
             known[name] = _single_number(self._table, name)
         return known[name]
+
+
+def total(columns: Iterable[Floats]) -> Floats:
+    """Sum of columns; of none it is ``(1,)``."""
+    summands = list(columns)
+    return reduce(np.add, summands) if summands else np.zeros(1)
 
 
 def by_blocks(table: KernelTable, simulate: Callable[[Rows], SimResult]) -> SimResult:

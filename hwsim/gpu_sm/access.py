@@ -123,7 +123,7 @@ def _shared_side(rows: Rows, stream: str, lanes: Lanes) -> Lanes:
 def requests_of(rows: Rows, stream: str, access: Access, warps: Floats) -> Floats:
     """Warp-wide access instructions of one block; warps with no live lane issue none."""
     moved = rows[f"{stream}_bytes"]
-    live = np.minimum(moved / (access.width * np.maximum(rows["threads"], 1)), 1)
+    live = np.minimum(moved / (access.width * rows.at_least_one("threads")), 1)
     live = np.where(moved > 0, live, 1) * rows["work_share"]  # 0: not given
     return np.asarray(rows[f"{stream}_count"] * access.split * warps * live)
 

@@ -63,7 +63,7 @@ def costs_of(rows: Rows, chip: GpuChip) -> Costs:
     requests = {s: requests_of(rows, s, a, occupancy.warps) for s, a in access.items()}
     traffic = traffic_of(rows, chip, occupancy, access, requests)
     work = work_of(rows, chip, occupancy, access, stores, requests)
-    steps = np.maximum(rows["k_steps"], 1) * np.maximum(rows["out_tiles"], 1)
+    steps = rows.at_least_one("k_steps") * rows.at_least_one("out_tiles")
     return Costs(
         occupancy=occupancy,
         traffic=traffic,
@@ -191,7 +191,7 @@ def _stage_path(
     unrolled = (rows["unroll"] >= loads / steps) & (rows["stage_loops"] == 0)
     ahead = np.where(unrolled, float(MAX_REGISTERS_THREAD), ahead)
     batches = np.ceil(loads / steps / ahead)
-    stages = np.maximum(rows["pipeline_stages"], 1)
+    stages = rows.at_least_one("pipeline_stages")
     batches = np.where(stages > 1, np.minimum(batches, 1) / np.maximum(stages - 1, 1), batches)
     barriers = rows["barriers"] * model.barrier_clk
     latency = _load_latency(
@@ -204,7 +204,7 @@ def _compute_path(
     rows: Rows, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
 ) -> Floats:
     """One warp through its arithmetic, alone on its sub-partition."""
-    acc = np.maximum(rows["acc_regs"], 1)
+    acc = rows.at_least_one("acc_regs")
     clk = np.maximum(WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / acc)
     mma_clk = SUB_PARTITIONS * _tensor(rows, chip, work)
     rest = work.instructions - work.fma - work.mma

@@ -56,11 +56,11 @@ def work_of(
     requests: Mapping[str, Floats],
 ) -> Work:
     """Instruction counts of every row; the mappings hold the streams that occur."""
-    warps, blocks = occupancy.warps, np.maximum(rows["blocks"], 1)
+    warps, blocks = occupancy.warps, rows.at_least_one("blocks")
     tensor = rows["tensor_core"] > 0
     macs = rows["macs"] / blocks
-    thread_macs = np.where(tensor, 0, macs / np.maximum(rows["threads"], 1))
-    acc = np.maximum(rows["acc_regs"], 1)
+    thread_macs = np.where(tensor, 0, macs / rows.at_least_one("threads"))
+    acc = rows.at_least_one("acc_regs")
     mma = np.where(tensor, macs / MMA_MACS, 0)
     iterations = thread_macs / acc + mma / warps / np.maximum(acc / _MMA_REGISTERS, 1)
     dot = np.where(rows["intrin_k"] > 1, rows["intrin_k"], 1)  # dp4a does 4 MACs at once
@@ -99,7 +99,7 @@ def _loose_ops(
         np.zeros(1),
     )
     unrolled = np.maximum(rows["unroll"], chip.model.auto_unroll)
-    copies = np.maximum(unrolled / np.maximum(rows["acc_regs"], 1), 1)
+    copies = np.maximum(unrolled / rows.at_least_one("acc_regs"), 1)
     loops = chip.model.loop_ops * iterations / copies
     loads = sum((r for s, r in requests.items() if s.endswith("_global_local")), np.zeros(1))
     addresses = rows["address_ops"] * loads
