@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hwsim.columns import columns_of
 from hwsim.memory import keep_freed_memory
@@ -93,9 +93,21 @@ class Rows:
 
 
 def total(columns: Iterable[Floats]) -> Floats:
-    """Sum of columns; of none it is ``(1,)``."""
-    summands = list(columns)
+    """Sum of columns; those that are the number 0 cost nothing."""
+    summands = [c for c in columns if len(c) > 1 or c.any()]
     return reduce(np.add, summands) if summands else np.zeros(1)
+
+
+def scaled(column: Floats, factor: Floats) -> Floats:
+    """``column * factor``; the number 1 costs nothing."""
+    return column if len(factor) == 1 and factor[0] == 1 else column * factor
+
+
+def where(condition: Any, yes: ArrayLike, no: ArrayLike) -> Floats:
+    """As numpy's; where the condition is one number, one of the two instead of a copy."""
+    if isinstance(condition, np.ndarray) and condition.size == 1:
+        return np.atleast_1d(np.asarray(yes if condition[0] else no, dtype=np.float64))
+    return np.where(condition, yes, no)
 
 
 def by_blocks(table: KernelTable, simulate: Callable[[Rows], SimResult]) -> SimResult:

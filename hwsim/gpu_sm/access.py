@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hwsim.gpu_sm.chip import WARP
 from hwsim.gpu_sm.known_patterns import KnownPatterns, Lanes
 from hwsim.gpu_sm.warp import PHASES
-from hwsim.rows import Rows
+from hwsim.rows import Rows, scaled
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -124,8 +124,13 @@ def requests_of(rows: Rows, stream: str, access: Access, warps: Floats) -> Float
     """Warp-wide access instructions of one block; warps with no live lane issue none."""
     moved = rows[f"{stream}_bytes"]
     live = np.minimum(moved / (access.width * rows.at_least_one("threads")), 1)
-    live = np.where(moved > 0, live, 1) * rows["work_share"]  # 0: not given
-    return np.asarray(rows[f"{stream}_count"] * access.split * warps * live)
+    np.copyto(live, 1, where=moved <= 0)  # not given
+    return instructions_of(rows, stream, access) * warps * scaled(live, rows["work_share"])
+
+
+def instructions_of(rows: Rows, stream: str, access: Access) -> Floats:
+    """Access instructions of one thread."""
+    return scaled(rows[f"{stream}_count"], access.split)
 
 
 def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:

@@ -18,7 +18,7 @@ from hwsim.gpu_sm.chip import SECTOR_BYTES, SUB_PARTITIONS, GpuChip
 from hwsim.gpu_sm.costs import CHIP_WIDE, UNITS, Costs, costs_of
 from hwsim.gpu_sm.occupancy import limits
 from hwsim.result import SimResult, first_exceeded, longest
-from hwsim.rows import Rows, by_blocks
+from hwsim.rows import Rows, by_blocks, total, where
 from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
@@ -42,13 +42,13 @@ def _simulate(rows: Rows, chip: GpuChip) -> SimResult:
     with np.errstate(over="ignore", invalid="ignore"):
         costs = costs_of(rows, chip)
         times = times_of(costs, chip)
-        total = _combined(costs, chip, times) + chip.launch_us
-    total = np.minimum(np.nan_to_num(total, nan=_LONGEST_US, posinf=_LONGEST_US), _LONGEST_US)
-    checks = (*limits(rows, chip), run_time(total, chip.bench))
+        latency_us = _combined(costs, chip, times) + chip.launch_us
+    latency_us = np.fmin(latency_us, _LONGEST_US)
+    checks = (*limits(rows, chip, costs.occupancy), run_time(latency_us, chip.bench))
     failure, failed = first_exceeded(checks, rows.n)
     launch = np.array([chip.launch_us])
     return SimResult(
-        latency_us=np.where(failure == 0, total, np.inf),
+        latency_us=np.where(failure == 0, latency_us, np.inf),
         failure=failure,
         failed_limit=failed,
         limits=checks,
@@ -74,33 +74,28 @@ class Times:
 def times_of(costs: Costs, chip: GpuChip) -> Times:
     """Busy time of every unit over the kernel, and its latency chain."""
     us = 1e6 / chip.hz
-    factors = _factors(costs, chip)
+    per_sm = np.ceil(costs.work.blocks / chip.sms)
+    factors = _factors(costs, chip, per_sm)
     units = {u: costs.demand(u) * factors[u] * us for u in UNITS}
     epilogue = {u: clk * factors[u] * us for u, clk in costs.epilogue.items()}
     slow = slowdown(chip, {u: units[u] for u in ("fma", "tensor", "lsu")})
     for times in (units, epilogue):
         times.update({u: v * slow for u, v in times.items() if u not in CHIP_WIDE})
-    return Times(units, epilogue, _rounds(costs, chip) * _path(costs) * us * slow, slow)
-
-
-def _per_sm(costs: Costs, chip: GpuChip) -> Floats:
-    return np.asarray(np.ceil(costs.work.blocks / chip.sms))
-
-
-def _rounds(costs: Costs, chip: GpuChip) -> Floats:
-    return np.asarray(np.ceil(_per_sm(costs, chip) / costs.occupancy.blocks_sm))
+    rounds = np.ceil(per_sm / costs.occupancy.blocks_sm)
+    return Times(units, epilogue, rounds * _path(costs) * us * slow, slow)
 
 
 def _path(costs: Costs) -> Floats:
     """Clocks of one block alone: staging and arithmetic overlap only in software pipelines."""
-    serial = costs.stage_path + costs.compute_path
-    overlapped = np.maximum(costs.stage_path, costs.compute_path) + costs.stage_path / costs.steps
-    return np.asarray(costs.launch_path + np.where(costs.pipelined, overlapped, serial))
+    path = costs.stage_path + costs.compute_path
+    if costs.pipelined.any():
+        longer = np.maximum(costs.stage_path, costs.compute_path)
+        path = where(costs.pipelined, longer + costs.stage_path / costs.steps, path)
+    return np.asarray(costs.launch_path + path)
 
 
-def _factors(costs: Costs, chip: GpuChip) -> dict[str, Floats]:
+def _factors(costs: Costs, chip: GpuChip, per_sm: Floats) -> dict[str, Floats]:
     """Blocks whose demand adds up on a unit, idle sub-partitions included."""
-    per_sm = _per_sm(costs, chip)
     resident = np.minimum(costs.occupancy.blocks_sm, per_sm)
     warps = costs.occupancy.warps
     # Warps are dealt to four sub-partitions: a block of 5 keeps one of them busy for two.
@@ -121,14 +116,14 @@ def slowdown(chip: GpuChip, busy_us: dict[str, Floats]) -> Floats:
 def _combined(costs: Costs, chip: GpuChip, times: Times) -> Floats:
     """Blocks' main parts, then their epilogues as far as other blocks do not hide them."""
     model = chip.model
-    p = np.where(costs.pipelined, model.unit_exponent_pipelined, model.unit_exponent)
-    zero = np.zeros_like(p)
-    main = _norm([us - times.epilogue.get(u, zero) for u, us in times.units.items()], p)
-    q = np.where(costs.pipelined, model.unit_exponent_pipelined, model.path_exponent)
+    p = where(costs.pipelined, model.unit_exponent_pipelined, model.unit_exponent)
+    main_us = times.units | {u: times.units[u] - us for u, us in times.epilogue.items()}
+    main = _norm(list(main_us.values()), p)
+    q = where(costs.pipelined, model.unit_exponent_pipelined, model.path_exponent)
     main = _norm([main, times.path], q)
     hidden = 1 + model.epilogue_overlap * (costs.occupancy.blocks_sm - 1)
-    total = _norm([main, _norm(list(times.epilogue.values()), p)], hidden)
-    return np.asarray(reduce(np.maximum, [total, *times.units.values()]))
+    whole = _norm([main, _norm(list(times.epilogue.values()), p)], hidden)
+    return np.asarray(reduce(np.maximum, [whole, *times.units.values()]))
 
 
 def _norm(parts: list[Floats], p: Floats) -> Floats:
@@ -141,21 +136,22 @@ def _norm(parts: list[Floats], p: Floats) -> Floats:
     if len(used) == 2:  # the larger one's share is 1 and so is its power, which takes long
         share = np.minimum(*used) / safe
         return np.asarray(top * (1 + share**p) ** (1 / p))
-    return np.asarray(top * sum((part / safe) ** p for part in used) ** (1 / p))
+    return np.asarray(top * total((part / safe) ** p for part in used) ** (1 / p))
 
 
 def _counters(costs: Costs, chip: GpuChip, times: Times) -> dict[str, Floats]:
     traffic, occupancy, work = costs.traffic, costs.occupancy, costs.work
+    l2_bytes, dram_bytes = traffic.l2_bytes, traffic.dram_bytes
     counters = {
         "occupancy": occupancy.share,
         "waves": work.blocks / (chip.sms * occupancy.blocks_sm),
         "registers": occupancy.registers,
         "spill_bytes": work.spill * 32 * 4 * work.blocks,
         "l1_hit": traffic.l1_hit,
-        "l2_bytes": traffic.l2_bytes,
-        "dram_bytes": traffic.dram_bytes,
-        "l2_sectors": traffic.l2_bytes / SECTOR_BYTES,
-        "dram_sectors": traffic.dram_bytes / SECTOR_BYTES,
+        "l2_bytes": l2_bytes,
+        "dram_bytes": dram_bytes,
+        "l2_sectors": l2_bytes / SECTOR_BYTES,
+        "dram_sectors": dram_bytes / SECTOR_BYTES,
         "shared_wavefronts": (work.shared_wavefronts + work.stage_wavefronts) * work.blocks,
         "fma_count": work.fma_macs,
         "slowdown": times.slowdown,

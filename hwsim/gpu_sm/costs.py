@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.columns import GPU_STREAMS
-from hwsim.gpu_sm.access import Access, accesses_of, requests_of
+from hwsim.gpu_sm.access import Access, accesses_of, instructions_of, requests_of
 from hwsim.gpu_sm.chip import (
     LINE_BYTES,
     MAX_REGISTERS_THREAD,
@@ -26,7 +26,7 @@ from hwsim.gpu_sm.chip import (
 from hwsim.gpu_sm.occupancy import Occupancy, occupancy_of
 from hwsim.gpu_sm.traffic import Traffic, traffic_of
 from hwsim.gpu_sm.work import Work, work_of
-from hwsim.rows import Rows
+from hwsim.rows import Rows, total, where
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Costs:
     def demand(self, unit: str) -> Floats:
         """All clocks of one block on ``unit``."""
         parts = (self.stage, self.main, self.epilogue)
-        return np.asarray(sum(part[unit] for part in parts if unit in part))
+        return total(part[unit] for part in parts if unit in part)
 
 
 def costs_of(rows: Rows, chip: GpuChip) -> Costs:
@@ -63,17 +63,18 @@ def costs_of(rows: Rows, chip: GpuChip) -> Costs:
     requests = {s: requests_of(rows, s, a, occupancy.warps) for s, a in access.items()}
     traffic = traffic_of(rows, chip, occupancy, access, requests)
     work = work_of(rows, chip, occupancy, access, stores, requests)
+    tensor = _tensor(rows, chip, work)
     steps = rows.at_least_one("k_steps") * rows.at_least_one("out_tiles")
     return Costs(
         occupancy=occupancy,
         traffic=traffic,
         work=work,
         stage=_stage(rows, chip, work, traffic),
-        main=_main(rows, chip, work, traffic, occupancy),
+        main=_main(rows, chip, work, traffic, occupancy) | {"tensor": tensor},
         epilogue=_epilogue(chip, work, traffic),
         launch_path=_launch_path(rows, chip),
         stage_path=_stage_path(rows, chip, access, traffic, steps),
-        compute_path=_compute_path(rows, chip, access, work, traffic),
+        compute_path=_compute_path(rows, chip, access, work, traffic, tensor),
         steps=steps,
         pipelined=np.asarray(rows["pipeline_stages"] > 1),
     )
@@ -91,16 +92,17 @@ def _stage(rows: Rows, chip: GpuChip, work: Work, traffic: Traffic) -> dict[str,
 def _main(
     rows: Rows, chip: GpuChip, work: Work, traffic: Traffic, occupancy: Occupancy
 ) -> dict[str, Floats]:
-    passes = work.shared_wavefronts + work.spill + traffic.l1_passes
-    spilled = work.spill * WARP * 4 * _spill_missed(rows, chip, occupancy)
+    passes = total([work.shared_wavefronts, work.spill, traffic.l1_passes])
+    l2_bytes = traffic.l2_direct_bytes / work.blocks
+    if work.spill.any():
+        l2_bytes = l2_bytes + work.spill * WARP * 4 * _spill_missed(rows, chip, occupancy)
     return {
         "issue": (work.instructions - work.staging) / _issue_rate(rows, chip),
         "fma": work.fma * WARP / chip.fma_lanes_sm,
         "int": work.integer * WARP / chip.int_lanes_sm,
         "special": work.special * WARP / chip.special_lanes_sm,
-        "tensor": _tensor(rows, chip, work),
         "lsu": _passes(chip, passes),
-        "l2": _l2(chip, traffic.l2_direct_bytes / work.blocks + spilled),
+        "l2": _l2(chip, l2_bytes),
         "dram": _dram(chip, traffic.dram_direct_bytes / work.blocks),
     }
 
@@ -121,7 +123,7 @@ def _issue_rate(rows: Rows, chip: GpuChip) -> Floats:
     """
     held = chip.model.fetch_code / np.maximum(rows["code_macs"] + rows["code_loads"], 1)
     fetched = min(chip.model.fetch_instructions_clk, SUB_PARTITIONS) * np.minimum(held, 1)
-    return np.where(rows["code_macs"] > 0, fetched, float(SUB_PARTITIONS))
+    return where(rows["code_macs"] > 0, fetched, float(SUB_PARTITIONS))
 
 
 def _passes(chip: GpuChip, wavefronts: Floats) -> Floats:
@@ -142,9 +144,11 @@ def _dram(chip: GpuChip, block_bytes: Floats) -> Floats:
 
 def _tensor(rows: Rows, chip: GpuChip, work: Work) -> Floats:
     """Tensor-core clocks by the width of the inputs; a chip without them uses its FMA lanes."""
+    if not work.mma.any():
+        return np.zeros(1)
     rates = chip.tensor_macs_sm
     half = float(rates.get("float16", chip.fma_lanes_sm))
-    rate = np.where(rows["in_bits"] <= 8, float(rates.get("int8", half)), half)
+    rate = where(rows["in_bits"] <= 8, float(rates.get("int8", half)), half)
     return np.asarray(np.where(work.mma > 0, rows["macs"] / work.blocks / rate, 0))
 
 
@@ -183,16 +187,18 @@ def _stage_path(
     Unrolled loads are independent: as many are under way as have a register to go to.  A software
     pipeline has all loads of a step under way, for as many steps as it is ahead.
     """
-    model, zero = chip.model, np.zeros(1)
+    model = chip.model
     streams = [s for s in access if s.endswith("_global_shared")]
-    loads = sum((rows[f"{s}_count"] * access[s].split for s in streams), zero)
+    loads = total(instructions_of(rows, s, access[s]) for s in streams) / steps
     serial = rows["serial_loads"] > 0
-    ahead = np.where(serial, model.serial_loads_in_flight, model.loads_in_flight)
-    unrolled = (rows["unroll"] >= loads / steps) & (rows["stage_loops"] == 0)
-    ahead = np.where(unrolled, float(MAX_REGISTERS_THREAD), ahead)
-    batches = np.ceil(loads / steps / ahead)
-    stages = rows.at_least_one("pipeline_stages")
-    batches = np.where(stages > 1, np.minimum(batches, 1) / np.maximum(stages - 1, 1), batches)
+    ahead = where(serial, model.serial_loads_in_flight, model.loads_in_flight)
+    unrolled = (rows["unroll"] >= loads) & (rows["stage_loops"] == 0)
+    ahead = where(unrolled, float(MAX_REGISTERS_THREAD), ahead)
+    batches = np.ceil(loads / ahead)
+    stages = rows["pipeline_stages"]
+    if (stages > 1).any():
+        pipelined = np.minimum(batches, 1) / np.maximum(stages - 1, 1)
+        batches = where(stages > 1, pipelined, batches)
     barriers = rows["barriers"] * model.barrier_clk
     latency = _load_latency(
         chip, traffic.asked_stage_bytes, traffic.l2_stage_bytes, traffic.dram_stage_bytes
@@ -201,15 +207,20 @@ def _stage_path(
 
 
 def _compute_path(
-    rows: Rows, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
+    rows: Rows,
+    chip: GpuChip,
+    access: Mapping[str, Access],
+    work: Work,
+    traffic: Traffic,
+    tensor: Floats,
 ) -> Floats:
     """One warp through its arithmetic, alone on its sub-partition."""
     acc = rows.at_least_one("acc_regs")
     clk = np.maximum(WARP * SUB_PARTITIONS / chip.fma_lanes_sm, chip.fma_latency / acc)
-    mma_clk = SUB_PARTITIONS * _tensor(rows, chip, work)
     rest = work.instructions - work.fma - work.mma
     stalls = _operand_stalls(rows, chip, access, work, traffic)
-    return np.asarray((work.fma * clk + mma_clk + rest) / work.warps + stalls)
+    issued = total([work.fma * clk, SUB_PARTITIONS * tensor, rest])
+    return np.asarray(issued / work.warps + stalls)
 
 
 def _operand_stalls(
@@ -220,11 +231,11 @@ def _operand_stalls(
         chip, traffic.asked_direct_bytes, traffic.l2_direct_bytes, traffic.dram_direct_bytes
     )
     latency = {"_shared_local": np.array([chip.shared_latency]), "_global_local": direct}
-    stalls = np.zeros(1)
+    rounds = np.where(work.iterations > 0, work.iterations, np.inf)
+    stalls = []
     for kind, clk in latency.items():
         streams = [s for s in access if s.endswith(kind) and s[0] != "c"]
-        counts = [rows[f"{s}_count"] * access[s].split for s in streams]
-        most = reduce(np.maximum, [np.zeros(1), *counts])
-        waits = np.where(work.iterations > 0, np.minimum(work.iterations, most), most)
-        stalls = stalls + waits / chip.model.loads_in_flight * clk
-    return stalls
+        if streams:
+            most = reduce(np.maximum, [instructions_of(rows, s, access[s]) for s in streams])
+            stalls.append(np.minimum(rounds, most) / chip.model.loads_in_flight * clk)
+    return total(stalls)

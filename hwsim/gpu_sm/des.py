@@ -18,7 +18,7 @@ from hwsim.farm import run_time
 from hwsim.gpu_sm.analytical import times_of
 from hwsim.gpu_sm.chip import GpuChip
 from hwsim.gpu_sm.costs import costs_of
-from hwsim.gpu_sm.occupancy import limits
+from hwsim.gpu_sm.occupancy import limits, occupancy_of
 from hwsim.gpu_sm.program import Program, program_of
 from hwsim.gpu_sm.sm import Sm, run_sm
 from hwsim.result import Failure, first_exceeded
@@ -42,7 +42,7 @@ def simulate_one(
 ) -> DesResult:
     """Simulate row ``row`` of ``table`` on ``chip``; the same row gives the same result."""
     one = Rows(table.take(np.array([row])))
-    failure, _ = first_exceeded(limits(one, chip), 1)
+    failure, _ = first_exceeded(limits(one, chip, occupancy_of(one, chip)), 1)
     if failure[0] != Failure.ok:
         return DesResult(np.inf, Failure(int(failure[0])))
     with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: a time-out

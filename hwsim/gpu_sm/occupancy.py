@@ -20,7 +20,7 @@ from hwsim.gpu_sm.chip import (
     GpuChip,
 )
 from hwsim.result import Failure, Limit
-from hwsim.rows import Rows
+from hwsim.rows import Rows, where
 
 Floats = NDArray[np.float64]
 
@@ -41,16 +41,15 @@ class Occupancy:
     share: Floats  # resident warps / the SM's maximum
 
 
-def limits(rows: Rows, chip: GpuChip) -> tuple[Limit, ...]:
+def limits(rows: Rows, chip: GpuChip, occupancy: Occupancy) -> tuple[Limit, ...]:
     """Capacities that refuse a kernel, in the order in which the tool chain would find out."""
     threads = rows["threads"]
-    registers, _ = registers_of(rows, chip)
 
     def limit(name: str, failure: Failure, need: Floats, have: Floats | float, unit: str) -> Limit:
         return Limit(name, failure, need, np.atleast_1d(np.asarray(have, np.float64)), unit)
 
     shared = rows["shared_bytes"]
-    have_shared = np.where(
+    have_shared = where(
         rows["shared_static"] > 0, STATIC_SHARED_BYTES, chip.shared_block_kib * 1024.0
     )
     return (
@@ -62,7 +61,7 @@ def limits(rows: Rows, chip: GpuChip) -> tuple[Limit, ...]:
         limit(
             "registers_block",
             Failure.launch_error,
-            _allocated(registers) * WARP * _dealt(np.ceil(threads / WARP)),
+            occupancy.registers * WARP * _dealt(np.ceil(threads / WARP)),
             float(chip.registers_sm),
             "registers",
         ),
@@ -79,8 +78,8 @@ def registers_of(rows: Rows, chip: GpuChip) -> tuple[Floats, Floats]:
     warps = _dealt(np.maximum(np.ceil(rows["threads"] / WARP), 1))
     share = np.floor(chip.registers_sm / (warps * REGISTER_UNIT)) * _REGISTER_STEP
     bounded = np.minimum(np.maximum(share, _REGISTER_STEP), MAX_REGISTERS_THREAD)
-    cap = np.where(rows["launch_bounds"] > 0, bounded, MAX_REGISTERS_THREAD)
-    wanted = np.where(_hoards(rows, chip), np.maximum(wanted, cap), wanted)
+    cap = where(rows["launch_bounds"] > 0, bounded, MAX_REGISTERS_THREAD)
+    wanted = where(_hoards(rows, chip), np.maximum(wanted, cap), wanted)
     return np.minimum(wanted, cap), np.maximum(wanted - cap, 0)
 
 
@@ -98,9 +97,10 @@ def _hoards(rows: Rows, chip: GpuChip) -> NDArray[np.bool_]:
 def occupancy_of(rows: Rows, chip: GpuChip) -> Occupancy:
     """Resident blocks and warps for every row (rows that do not run get 1 block)."""
     warps = np.maximum(np.ceil(rows["threads"] / WARP), 1)
-    registers, spilled = registers_of(rows, chip)
+    wanted, spilled = registers_of(rows, chip)
+    registers = _allocated(wanted)
     by_registers = np.floor(
-        np.floor(chip.registers_sm / SUB_PARTITIONS / (_allocated(registers) * WARP))
+        np.floor(chip.registers_sm / SUB_PARTITIONS / (registers * WARP))
         * SUB_PARTITIONS
         / warps
     )
@@ -108,10 +108,11 @@ def occupancy_of(rows: Rows, chip: GpuChip) -> Occupancy:
     shared = np.ceil((rows["shared_bytes"] + chip.shared_reserve_bytes) / unit) * unit
     by_shared = np.floor(chip.shared_sm_kib * 1024 / np.maximum(shared, 1))
     by_warps = np.floor(chip.max_threads_sm / WARP / warps)
-    unshared = np.clip(np.minimum(by_registers, by_warps), 1, chip.max_blocks_sm)
+    possible = np.maximum(np.minimum(by_registers, by_warps), 1)
+    unshared = np.minimum(possible, chip.max_blocks_sm)
     blocks = np.maximum(np.minimum(by_shared, unshared), 1)
     share = blocks * warps * WARP / chip.max_threads_sm
-    return Occupancy(warps, _allocated(registers), spilled, blocks, unshared, np.minimum(share, 1))
+    return Occupancy(warps, registers, spilled, blocks, unshared, np.minimum(share, 1))
 
 
 def _dealt(warps: Floats) -> Floats:

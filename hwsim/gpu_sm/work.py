@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from hwsim.gpu_sm.access import Access
 from hwsim.gpu_sm.chip import WARP, GpuChip
 from hwsim.gpu_sm.occupancy import Occupancy
-from hwsim.rows import Rows
+from hwsim.rows import Rows, total, where
 
 Floats = NDArray[np.float64]
 
@@ -41,10 +42,10 @@ class Work:
     warps: Floats
     blocks: Floats
 
-    @property
+    @cached_property
     def instructions(self) -> Floats:
         """All warp instructions of a block."""
-        return np.asarray(self.fma + self.mma + self.integer + self.special + self.memory)
+        return total([self.fma, self.mma, self.integer, self.special, self.memory])
 
 
 def work_of(
@@ -59,61 +60,58 @@ def work_of(
     warps, blocks = occupancy.warps, rows.at_least_one("blocks")
     tensor = rows["tensor_core"] > 0
     macs = rows["macs"] / blocks
-    thread_macs = np.where(tensor, 0, macs / rows.at_least_one("threads"))
+    thread_macs = where(tensor, 0, macs / rows.at_least_one("threads"))
     acc = rows.at_least_one("acc_regs")
-    mma = np.where(tensor, macs / MMA_MACS, 0)
-    iterations = thread_macs / acc + mma / warps / np.maximum(acc / _MMA_REGISTERS, 1)
-    dot = np.where(rows["intrin_k"] > 1, rows["intrin_k"], 1)  # dp4a does 4 MACs at once
-    zero = np.zeros(1)
-    staged = sum((r for s, r in requests.items() if s.endswith("_global_shared")), zero)
-    spill = 2 * occupancy.spill_registers * iterations * warps
-    loops = chip.model.stage_loop_ops * rows["stage_loops"] * warps
-    index = chip.model.index_ops * staged + loops
+    mma = where(tensor, macs / MMA_MACS, 0)
+    iterations = thread_macs / acc
+    if mma.any():
+        iterations = iterations + mma / warps / np.maximum(acc / _MMA_REGISTERS, 1)
+    dot = where(rows["intrin_k"] > 1, rows["intrin_k"], 1)  # dp4a does 4 MACs at once
+    staged = total(r for s, r in requests.items() if s.endswith("_global_shared"))
+    spill = np.zeros(1)
+    if occupancy.spill_registers.any():
+        spill = 2 * occupancy.spill_registers * iterations * warps
+    index = chip.model.index_ops * staged
+    if rows.occurs("stage_loops"):
+        index = index + chip.model.stage_loop_ops * rows["stage_loops"] * warps
     return Work(
         fma=thread_macs / dot * warps,
-        fma_macs=np.where(tensor, 0, rows["macs"]),
+        fma_macs=where(tensor, 0, rows["macs"]),
         mma=mma,
-        integer=index + _loose_ops(rows, chip, requests, iterations * warps, blocks),
-        special=rows["special_ops"] / blocks / WARP,
-        memory=sum(requests.values(), zero) + staged + spill,
+        integer=index + _loose_ops(rows, chip, requests, iterations * warps),
+        special=_warp_instructions(rows, "special_ops"),
+        memory=total([*requests.values(), staged, spill]),
         staging=index + 2 * staged,
         spill=spill,
-        shared_wavefronts=_operand_wavefronts(requests, access, zero),
-        stage_wavefronts=_stage_wavefronts(requests, stores, zero),
+        shared_wavefronts=_operand_wavefronts(requests, access),
+        stage_wavefronts=total(requests[s] * a.wavefronts for s, a in stores.items()),
         iterations=iterations,
         warps=warps,
         blocks=blocks,
     )
 
 
+def _warp_instructions(rows: Rows, ops: str) -> Floats:
+    """Instructions of a block for element operations of the kernel."""
+    if not rows.occurs(ops):
+        return np.zeros(1)
+    return np.asarray(rows[ops] / rows.at_least_one("blocks") / WARP)
+
+
 def _loose_ops(
-    rows: Rows,
-    chip: GpuChip,
-    requests: Mapping[str, Floats],
-    iterations: Floats,
-    blocks: Floats,
+    rows: Rows, chip: GpuChip, requests: Mapping[str, Floats], iterations: Floats
 ) -> Floats:
     """Integer instructions outside staging: element operations, addresses, loop control."""
-    direct = sum(
-        (r for s, r in requests.items() if "global" in s and not s.endswith("_global_shared")),
-        np.zeros(1),
-    )
+    direct = [s for s in requests if "global" in s and not s.endswith("_global_shared")]
+    loads = [s for s in direct if s.endswith("_global_local")]
     unrolled = np.maximum(rows["unroll"], chip.model.auto_unroll)
     copies = np.maximum(unrolled / rows.at_least_one("acc_regs"), 1)
-    loops = chip.model.loop_ops * iterations / copies
-    loads = sum((r for s, r in requests.items() if s.endswith("_global_local")), np.zeros(1))
-    addresses = rows["address_ops"] * loads
-    return np.asarray(rows["alu_ops"] / blocks / WARP + direct + addresses + loops)
+    parts = [_warp_instructions(rows, "alu_ops"), total(requests[s] for s in direct)]
+    if rows.occurs("address_ops"):
+        parts.append(rows["address_ops"] * total(requests[s] for s in loads))
+    return total([*parts, chip.model.loop_ops * iterations / copies])
 
 
-def _operand_wavefronts(
-    requests: Mapping[str, Floats], access: Mapping[str, Access], zero: Floats
-) -> Floats:
+def _operand_wavefronts(requests: Mapping[str, Floats], access: Mapping[str, Access]) -> Floats:
     streams = [s for s in requests if "shared" in s and not s.endswith("_global_shared")]
-    return np.asarray(sum((requests[s] * access[s].wavefronts for s in streams), zero))
-
-
-def _stage_wavefronts(
-    requests: Mapping[str, Floats], stores: Mapping[str, Access], zero: Floats
-) -> Floats:
-    return np.asarray(sum((requests[s] * a.wavefronts for s, a in stores.items()), zero))
+    return total(requests[s] * access[s].wavefronts for s in streams)
