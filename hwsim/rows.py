@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
 _WHOLE = slice(None)
-_ROWS_AT_ONCE = 16384  # so that temporary columns stay in the processor's caches
+_ROWS_AT_ONCE = 16384  # or nearly: so that temporary columns stay in the processor's caches
 _FEW = 1024  # rows of which looking for single numbers costs more than it saves
 
 
@@ -117,9 +118,10 @@ def by_blocks(table: KernelTable, simulate: Callable[[Rows], SimResult]) -> SimR
     """
     keep_freed_memory()
     singles: dict[str, Floats | None] = {}
-    starts = range(0, max(table.n, 1), _ROWS_AT_ONCE)
-    blocks = [Rows(table, slice(start, start + _ROWS_AT_ONCE), singles) for start in starts]
-    return SimResult.joined(map(simulate, blocks), [rows.n for rows in blocks])
+    ends = np.linspace(0, table.n, max(round(table.n / _ROWS_AT_ONCE), 1) + 1, dtype=np.int64)
+    spans = [slice(*span) for span in pairwise(ends.tolist())]
+    answers = (simulate(Rows(table, span, singles)) for span in spans)
+    return SimResult.joined(answers, [span.stop - span.start for span in spans])
 
 
 def _single_number(table: KernelTable, name: str) -> Floats | None:

@@ -65,7 +65,8 @@ class Access:
         return self._of_pattern(4)
 
     def _of_pattern(self, value: int) -> Floats:
-        return np.asarray(self._values[value].take(self._pattern))
+        # "clip": valid slots need no check, which takes as long as the rest
+        return np.asarray(self._values[value].take(self._pattern, mode="clip"))
 
 
 def access_of(rows: Rows, stream: str) -> Access:
@@ -145,7 +146,7 @@ def patterns(asked: Sequence[Lanes], threads: Floats) -> list[Access]:
 
 
 def _instructions(width: Floats) -> tuple[Floats, Floats]:
-    """``(width of one, how many)``: access instructions of ``width`` bytes, one each nearly always."""
+    """``(width of one, how many)``: of access instructions; nearly always it is one."""
     if width.max(initial=0) <= WIDEST_BYTES:
         return width, np.ones(1)
     return np.minimum(width, WIDEST_BYTES), np.asarray(np.ceil(width / WIDEST_BYTES))

@@ -66,7 +66,7 @@ class KnownPatterns:
         """``(slots, unknown)``: where each code is, or would go, and the rows that are nowhere."""
         slots = (codes >> self._shift).view(np.int64)
         unknown = []
-        elsewhere = np.flatnonzero(self._codes.take(slots) != codes)
+        elsewhere = np.flatnonzero(self._codes.take(slots, mode="clip") != codes)
         while len(elsewhere):
             empty = self._codes[slots[elsewhere]] == _EMPTY
             unknown.append(elsewhere[empty])

@@ -89,7 +89,7 @@ class DramReads:
         return kept(b_bytes, self._l2_bytes)
 
     def _neighbours_fit(self, own: Floats, block: Floats) -> Floats:
-        """Share of what blocks read of their neighbours' bytes that L2 holds: a row of them stays."""
+        """Share of neighbours' bytes that L2 holds when read again: a row of blocks stays."""
         shared = np.sqrt(np.maximum(own, 1) * np.maximum(block, own))
         return kept(self.rows["grid_n"] * shared, self._l2_bytes)
 

@@ -100,9 +100,7 @@ def occupancy_of(rows: Rows, chip: GpuChip) -> Occupancy:
     wanted, spilled = registers_of(rows, chip)
     registers = _allocated(wanted)
     by_registers = np.floor(
-        np.floor(chip.registers_sm / SUB_PARTITIONS / (registers * WARP))
-        * SUB_PARTITIONS
-        / warps
+        np.floor(chip.registers_sm / SUB_PARTITIONS / (registers * WARP)) * SUB_PARTITIONS / warps
     )
     unit = chip.shared_unit_bytes
     shared = np.ceil((rows["shared_bytes"] + chip.shared_reserve_bytes) / unit) * unit

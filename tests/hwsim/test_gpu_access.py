@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hwsim.gpu_sm import known_patterns
 from hwsim.gpu_sm.access import KNOWN, Access, patterns
-from hwsim.gpu_sm.warp import pattern
+from hwsim.gpu_sm.known_patterns import KnownPatterns
+from hwsim.gpu_sm.warp import evaluate, pattern
 
 
 def evaluated(*columns: NDArray[np.float64]) -> Access:
@@ -116,3 +118,19 @@ def test_one_pattern_alone_is_what_it_is_among_others(
     alone = pattern(*key)
     KNOWN.forget()
     assert alone == list(access(*key))
+
+
+def test_patterns_are_found_again_while_the_table_grows_and_forgets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a table of few slots most codes lie elsewhere than where they belong."""
+    monkeypatch.setattr(known_patterns, "_LEAST_BITS", 2)
+    monkeypatch.setattr(known_patterns, "_MOST_KNOWN", 40)
+    few, rng = KnownPatterns(), np.random.default_rng(0)
+    for _ in range(20):
+        width, run = rng.choice([4.0, 8.0, 16.0], 30), rng.choice([1.0, 8.0, 24.0, 32.0], 30)
+        step1, step2 = rng.choice([0.0, 4.0, 64.0], 30), np.full(1, 512.0)
+        threads = rng.choice([32.0, 64.0], 30)
+        slots = few.find([(width, run, step1, step2)], threads)[0]
+        columns = np.broadcast_arrays(width, run, step1, step2, threads)
+        assert np.array_equal(few.values[:4, slots], evaluate(np.stack(columns)))
