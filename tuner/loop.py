@@ -244,14 +244,8 @@ class Loop:
         if self.stage is not None:
             known = len(self.stage.limits.raised)
             self.stage.observe(kernels, [o.candidate for o in readable], latency)
-            if len(self.stage.limits.raised) > known:
-                self._raised(self.stage)
-
-    def _raised(self, stage: TrialStage) -> None:
-        """A limit lies higher than the chip file says: what it barred may be proposed again."""
-        for text in stage.limits.raised:
-            self.journal.note(text)
-        self.strategy.release(self._barred.freed(stage))
+            if len(self.stage.limits.raised) > known:  # what it barred may be proposed again
+                self.strategy.release(self._barred.freed(self.stage))
 
     def _predict(self, measured: list[Offer], kernels: KernelTable) -> None:
         """Note what the model thinks of measured candidates that it has not learnt from yet."""
@@ -264,6 +258,8 @@ class Loop:
             self.journal.trial(
                 o.candidate, o.sketch, o.row, o.verdict, o.measurement, o.predicted_us
             )
+        for text in self.stage.limits.raised if self.stage else ():
+            self.journal.note(text)
         self.journal.close_round()
 
 

@@ -101,6 +101,10 @@ def test_a_limit_that_is_too_low_is_found_out_and_what_it_barred_comes_back(
     said = "the limit was 595968 B, and a kernel that needs 688128 B ran: that is the limit now"
     assert raised == [f"{NRAM}: {said}"]
     trials = [r for r in records if isinstance(r, Trial)]
+    note = next(i for i, r in enumerate(records) if getattr(r, "text", "") == raised[0])
+    last = records[note - 1]
+    assert isinstance(last, Trial)  # the note stands behind the round that found it out
+    assert last.round == records[note].round
     barred = {t.candidate for t in trials if t.verdict["rule"] == NRAM and not t.verdict["keep"]}
     back = [t for t in trials if t.candidate in barred and t.measurement is not None]
     assert back

@@ -93,11 +93,7 @@ class RealBackend:
                     f"{gone}; what was measured is kept, go on with --resume when it is back"
                 )
             return _failed(*failed, compile_s, run_s)
-        found = Measurement(
-            latencies_us=[_short(float(s) * 1e6) for s in result.run_secs],
-            compile_s=_short(compile_s),
-            run_s=_short(run_s),
-        )
+        found = _measured(result, compile_s, run_s)
         self._best_us = min(self._best_us, found.mean_us)
         return found
 
@@ -105,7 +101,7 @@ class RealBackend:
         """One run, two of a new best; the second one's failure is that of both."""
         with held():
             first = self._bench.run(library)
-            if first.error_msg or 1e6 * _mean(first) >= self._best_us:
+            if first.error_msg or _measured(first).mean_us >= self._best_us:
                 return first
             second = self._bench.run(library)
         if second.error_msg:
@@ -113,9 +109,13 @@ class RealBackend:
         return RunnerResult([*first.run_secs, *second.run_secs], None)
 
 
-def _mean(result: RunnerResult) -> float:
-    """Mean of the seconds of a run."""
-    return sum(map(float, result.run_secs)) / len(result.run_secs)
+def _measured(result: RunnerResult, compile_s: float = 0.0, run_s: float = 0.0) -> Measurement:
+    """What a run that worked says."""
+    return Measurement(
+        latencies_us=[_short(float(s) * 1e6) for s in result.run_secs],
+        compile_s=_short(compile_s),
+        run_s=_short(run_s),
+    )
 
 
 def _failed(failure: str, error: str, compile_s: float, run_s: float = 0.0) -> Measurement:
