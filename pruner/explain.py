@@ -93,10 +93,11 @@ def to_text(explanation: Explanation) -> str:
     head = [f"{e.subject} on {e.chip} {e.chip_version}, rules {e.rule_set}"]
     body = [line for i, v in enumerate(e.chain, 1) for line in _lines(i, v)]
     broken = [f"     {rule}: left out, {error}" for rule, error in e.disabled.items()]
+    notes = [f"     note: {note}" for note in e.notes]
     word = "measured as a probe" if e.verdict.probe else "kept" if e.verdict.keep else "pruned"
     by = "" if e.verdict.rule == "none" else f" by {e.verdict.rule}"
     tail = [f"=> {word}{by}: {e.verdict.reason}"]
-    return "\n".join(_printable(line) for line in head + body + broken + tail)
+    return "\n".join(_printable(line) for line in head + body + broken + notes + tail)
 
 
 def _lines(number: int, verdict: Verdict) -> list[str]:

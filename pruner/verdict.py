@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA_VERSION = "1.0.0"
+SCHEMA_VERSION = "1.1.0"
 
 Stage = Literal["task", "trial", "verifier"]  # verifier: TVM's own postprocessors
 
@@ -83,7 +83,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``subject`` names the candidate (its hash) or the decision value; ``verdict`` is the entry of
     ``chain`` that decided, or a plain keep when nothing objected.  ``disabled`` maps a rule that
-    broke to what it raised.
+    broke to what it raised.  ``notes`` say what the run had found out by then of the rules' limits.
     """
 
     subject: str
@@ -93,6 +93,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     chain: list[Verdict]
     disabled: dict[str, str] = {}
+    notes: list[str] = []
     schema_version: str = SCHEMA_VERSION
 
 

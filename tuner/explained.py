@@ -17,7 +17,7 @@ from pruner.task import Decision
 from pruner.task_result import TaskResult
 from pruner.trial import TrialStage
 from pruner.verdict import KEPT, Explanation, Verdict, kept
-from traces import Header, LogError, Trial
+from traces import Header, LogError, Measurement, Trial
 from tuner.arms import ARMS
 from tuner.bench.plan import Plan
 from tuner.feedback import stored
@@ -138,10 +138,11 @@ def _value(log: Path, decision: Decision, wanted: str) -> int:
 
 def _chain(found: Logged, rules: Rules) -> Explanation:
     """What every rule says about the candidate."""
-    stage, chip = _stage(found.run, found.trial, rules), found.problem.chip
+    (stage, notes), chip = _stage(found.run, found.trial, rules), found.problem.chip
     table, readable = found.problem.read(found.pool)
     if readable.all():
-        return stage.judge(table, [found.trial.candidate], rescue=False).explain(0)
+        chain = stage.judge(table, [found.trial.candidate], rescue=False).explain(0)
+        return msgspec.structs.replace(chain, notes=notes)
     return Explanation(
         subject=found.trial.candidate,
         chip=chip.name,
@@ -152,9 +153,9 @@ def _chain(found: Logged, rules: Rules) -> Explanation:
     )
 
 
-def _stage(run: LoggedRun, trial: Trial, rules: Rules) -> TrialStage:
+def _stage(run: LoggedRun, trial: Trial, rules: Rules) -> tuple[TrialStage, list[str]]:
     """The rules as they stood when the trial was judged: some follow the best latency so far, and
-    what ran although one objected.
+    what ran although one objected.  With notes on both.
     """
     used: tuple[Rule, ...] = rules.trial if ARMS[run.header.arm].rules else ()
     if _rejected_by_tvm(trial) and not used:  # TVM says only no; the same limits say why
@@ -163,10 +164,24 @@ def _stage(run: LoggedRun, trial: Trial, rules: Rules) -> TrialStage:
     before = [(t, m) for t in run.trials if t.round < trial.round and (m := t.measurement)]
     best = min(before, key=lambda said: said[1].mean_us, default=None)
     against = [(t, m) for t, m in before if t.verdict is not None and t.verdict["rule"] != KEPT]
-    for t, m in [best, *against] if best else []:
+    told = {t.index: (t, m) for t, m in (best, *against)} if best else {}
+    raised: list[str] = []
+    for index in sorted(told):
+        t, m = told[index]
         table, _ = run.problem.read(run.pool(t))
+        known = len(stage.limits.raised)
         stage.observe(table, [t.candidate], [m.mean_us])
-    return stage
+        raised += [f"{text} (by trial {index})" for text in stage.limits.raised[known:]]
+    return stage, _unknown(stage, best[1] if best else None) + raised
+
+
+def _unknown(stage: TrialStage, best: Measurement | None) -> list[str]:
+    """A note on the rules that follow the best latency, where there is none yet."""
+    if best is not None and best.failure is None:
+        return []
+    specs = zip(stage.rules, stage.specs, strict=True)
+    follow = [spec for rule, spec in specs if hasattr(rule, "with_best")]
+    return [f"{spec}: no limit yet, no latency was measured before this round" for spec in follow]
 
 
 def _rejected_by_tvm(trial: Trial) -> bool:

@@ -270,7 +270,7 @@ def test_json_keys_are_snake_case_and_versioned() -> None:
     table = ascend(l0a_bytes=[2.0 * L0A, 1.0])
     chain = stage("capacity{scope=l0a}", chip=ASCEND).judge(table, names(2)).explain(0)
     data = json.loads(to_json(chain))
-    assert data["schema_version"] == "1.0.0"
+    assert data["schema_version"] == "1.1.0"
     assert data["verdict"]["evidence"][0] == {
         "name": "l0a_bytes", "need": 131072.0, "have": 65536.0, "unit": "B",
     }  # fmt: skip

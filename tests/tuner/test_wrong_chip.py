@@ -112,7 +112,10 @@ def test_a_limit_that_is_too_low_is_found_out_and_what_it_barred_comes_back(
     fits = next(v for v in again.chain if v.rule == NRAM)
     assert (again.verdict.keep, fits.keep, fits.evidence[0].have) == (True, True, 688128)
     probe = next(t for t in trials if t.verdict["rule"] == NRAM and t.verdict["keep"])
-    verdict = explain(log, str(probe.index), str(low)).explanation.verdict
+    assert again.notes == [f"{NRAM}: {said} (by trial {probe.index})"]
+    before = explain(log, str(probe.index), str(low)).explanation
+    assert before.notes == []
+    verdict = before.verdict
     assert (verdict.probe, verdict.reason) == (True, "needs 688128 B of nram, there are 595968 B")
     best = min(t.measurement.mean_us for t in trials if t.measurement is not None)
     assert best <= load(catalogue()["mlu-bmm"]).optimum_us * 1.02

@@ -59,6 +59,16 @@ def test_explain_prints_numbers_units_and_sources(cli: Cli, at_random: Path) -> 
     )
 
 
+def test_explain_says_that_there_is_nothing_to_compare_with_in_the_first_round(
+    cli: Cli, tuned: Path
+) -> None:
+    trials = trials_of(tuned)
+    assert trials[0]["round"] < trials[-1]["round"]
+    said = [cli("explain", log_of(tuned), t["index"]).out for t in (trials[0], trials[-1])]
+    assert ["have -" in text for text in said] == [True, False]
+    assert ["no latency was measured before this round" in text for text in said] == [True, False]
+
+
 def test_explain_names_what_it_cannot_find(cli: Cli, tuned: Path, folder: Path) -> None:
     log, n = log_of(tuned), len(trials_of(tuned))
     refused(cli("explain", log, "zzz"), "no candidate begins with 'zzz'", f"below {n}")
