@@ -25,7 +25,7 @@ from tuner.cli import (
     simulate,
     tune,
 )
-from tuner.cli.errors import INTERRUPTED, USAGE, user_errors
+from tuner.cli.errors import INTERRUPTED, USAGE, Interrupted, user_errors
 from tuner.cli.options import printable
 
 app = typer.Typer(
@@ -67,15 +67,24 @@ def run(arguments: Sequence[str]) -> int:
         )
     except _ParseError as error:
         return _fail(error.format_message())
+    except Interrupted as error:
+        return _interrupted(f": {error}")
     except (typer.Abort, KeyboardInterrupt):
-        return _fail("interrupted", INTERRUPTED)
+        return _interrupted()
     except user_errors() as error:
         return _fail(str(error))
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    if code == INTERRUPTED:  # how typer hands on a Ctrl-C that no command has caught
+        return _interrupted()
     return code if isinstance(code, int) else 0
 
 
-def _fail(message: str, code: int = USAGE) -> int:
+def _fail(message: str) -> int:
     typer.echo(f"error: {printable(' '.join(message.split()))}", err=True)
-    return code
+    return USAGE
+
+
+def _interrupted(more: str = "") -> int:
+    typer.echo(f"interrupted{printable(more)}", err=True)
+    return INTERRUPTED

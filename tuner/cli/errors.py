@@ -33,6 +33,10 @@ class UsageError(ValueError):
     """Arguments that do not make sense together; the message is one line for the user."""
 
 
+class Interrupted(Exception):
+    """Ctrl-C, where more is to say of it than that; the message is one line for the user."""
+
+
 def user_errors() -> tuple[type[Exception], ...]:
     """The exception classes whose message is meant for the user.
 

@@ -55,7 +55,7 @@ def run_network(given: str, common: Plan, out: Path, resume: bool, fmt: Format) 
                 tasks, plan, out, resume=resume, progress=line.tuned, stopped=interrupt
             )
         if interrupt():
-            return interrupted(out)
+            raise interrupted(out)
     _remember(plan, runs)
     content = write_network(out, plan, network, runs, untuned)
     if fmt is Format.json:

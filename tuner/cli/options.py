@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tuner.cli.errors import INTERRUPTED, UsageError
+from tuner.cli.errors import Interrupted, UsageError
 
 
 class Format(str, enum.Enum):
@@ -61,10 +61,9 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def interrupted(out: Path) -> int:
-    """Say how to go on after Ctrl-C, and give the exit code."""
-    typer.echo(f"interrupted: what was measured is kept; go on with --out {out} --resume", err=True)
-    return INTERRUPTED
+def interrupted(out: Path) -> Interrupted:
+    """Ctrl-C in a run that can be gone on with."""
+    return Interrupted(f"what was measured is kept; go on with --out {out} --resume")
 
 
 def positive(name: str, value: int) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tuner.cli.errors import INTERRUPTED, UsageError
+from tuner.cli.errors import Interrupted, UsageError
 from tuner.cli.options import Format, FormatOption, print_json
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def oracle(
     try:
         rows = [_measure(_problem(r, chip, workload), folder, r) for r in wanted]
     except KeyboardInterrupt:
-        typer.echo("interrupted: what was measured is kept; the same command goes on", err=True)
-        return INTERRUPTED
+        raise Interrupted("what was measured is kept; the same command goes on") from None
     _show(rows, fmt)
     return 0
 

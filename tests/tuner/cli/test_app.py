@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from .said import Cli, refused
+from tuner.cli import main
+
+from .said import TUNE, Cli, refused
 
 
 @pytest.mark.parametrize(
@@ -97,3 +100,27 @@ def test_every_class_of_user_errors_exists() -> None:
     for module, name in _CLASSES:
         assert issubclass(getattr(import_module(module), name), ValueError)
     assert len(user_errors()) == len(_CLASSES) + 1
+
+
+def test_ctrl_c_before_the_search_is_one_line(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hit(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tuner.problem.Problem.of", hit)
+    said = cli(*TUNE, "--chip", "mlu370-s4", "--out", tmp_path / "out")
+    assert said == (130, "", "interrupted\n")
+
+
+def test_ctrl_c_before_a_command_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hit(arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tuner.cli.app.run", hit)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"
