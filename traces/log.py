@@ -138,7 +138,11 @@ def _decode_lines(path: Path, lines: list[bytes]) -> Iterator[Record]:
         try:
             yield _decoder.decode(line)
         except msgspec.MsgspecError as error:
-            raise LogError(f"{path}:{number}: not a record of a prunelab log ({error})") from None
+            after = " and what follows it" if number < len(lines) else ""
+            raise LogError(
+                f"{path}:{number}: not a record of a prunelab log ({error}); remove that"
+                f" line{after}, and --resume makes the rest anew"
+            ) from None
 
 
 def _check_header(path: Path, line: bytes, expected: Header | None) -> None:

@@ -49,10 +49,13 @@ class ArmError(ValueError):
 
 
 def arms_named(text: str) -> list[Arm]:
-    """Arms from a comma-separated list, in that order, each once."""
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """Arms from a comma-separated list, in that order."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise ArmError("no arm given, expected a list such as none,two-stage")
+    for name in names:
+        if names.count(name) > 1:
+            raise ArmError(f"arm {name!r} is given twice, expected each once")
     return [arm_named(name) for name in names]
 
 

@@ -21,7 +21,7 @@ from traces import Header, LogError, Measurement, Trial
 from tuner.arms import ARMS
 from tuner.bench.plan import Plan
 from tuner.feedback import stored
-from tuner.logged import ChangedError, Logged, LoggedRun, logged, logged_run
+from tuner.logged import ChangedError, Logged, LoggedRun, check_rule_files, logged, logged_run
 from tuner.runs import rules_hash, task_stage
 from tuner.truth import truth
 from tuner.written import value_name
@@ -81,14 +81,13 @@ def explain_value(
     """
     run = logged_run(log, chip_file)
     rules = rules_of(log, run.header, run.plan)
-    if not ARMS[run.header.arm].task:
-        raise LogError(f"{log}: arm {run.header.arm} has no task stage")
-    results = _task_stage(run, rules)
-    if sketch >= len(results):
-        raise LogError(f"{log}: no sketch {sketch}, expected one below {len(results)}")
-    result = results[sketch]
-    found = _decision(log, sketch, result.task.decisions, decision)
-    return result.explain(decision, _value(log, found, value))
+    index = _value(log, _decision(log, run, sketch, decision), value)
+    return _task_stage(run, rules)[sketch].explain(decision, index)
+
+
+def check_decision(log: Path, sketch: int, decision: str, chip_file: str | None = None) -> None:
+    """``LogError`` as :func:`explain_value`: no task stage, no such sketch or decision."""
+    _decision(log, logged_run(log, chip_file), sketch, decision)
 
 
 def explain_run(run: LoggedRun, rules: Rules) -> Iterator[tuple[int | None, Explanation]]:
@@ -112,6 +111,7 @@ def _task_stage(run: LoggedRun, rules: Rules) -> list[TaskResult]:
 
 def rules_of(log: Path, header: Header, plan: Plan | None) -> Rules:
     """The rules of a logged run; ``ChangedError`` where they are others today."""
+    check_rule_files(log, plan)
     rules = rule_set(header.rule_set.split("@")[0], plan.rule_files if plan else ())
     if rules_hash(rules) != header.rules_hash:
         raise ChangedError(
@@ -120,20 +120,32 @@ def rules_of(log: Path, header: Header, plan: Plan | None) -> Rules:
     return rules
 
 
-def _decision(log: Path, sketch: int, decisions: tuple[Decision, ...], wanted: str) -> Decision:
-    for decision in decisions:
+def _decision(log: Path, run: LoggedRun, sketch: int, wanted: str) -> Decision:
+    if not ARMS[run.header.arm].task:
+        raise LogError(f"{log}: arm {run.header.arm} has no task stage")
+    tasks = run.problem.tasks
+    if sketch >= len(tasks):
+        raise LogError(f"{log}: no sketch {sketch}, expected one below {len(tasks)}")
+    for decision in tasks[sketch].decisions:
         if decision.name == wanted:
             return decision
-    names = ", ".join(d.name for d in decisions)
-    raise LogError(f"{log}: sketch {sketch} has no decision {wanted!r}, expected one of {names}")
+    names = _some([d.name for d in tasks[sketch].decisions])
+    raise LogError(
+        f"{log}: sketch {sketch} has no such decision {wanted!r}, expected one of {names}"
+    )
 
 
 def _value(log: Path, decision: Decision, wanted: str) -> int:
     names = [value_name(value) for value in decision.values]
     if wanted not in names:
-        some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-        raise LogError(f"{log}: {decision.name} has no value {wanted!r}, expected one of {some}")
+        raise LogError(
+            f"{log}: {decision.name} has no value {wanted!r}, expected one of {_some(names)}"
+        )
     return names.index(wanted)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _chain(found: Logged, rules: Rules) -> Explanation:

@@ -144,6 +144,16 @@ def _plan(log: Path) -> Plan | None:
         return None
 
 
+def check_rule_files(log: Path, plan: Plan | None) -> None:
+    """``LogError`` names a rule file of the run that is no longer there."""
+    for path in plan.rule_files if plan else ():
+        if not Path(path).is_file():
+            start = "" if Path(path).is_absolute() else ", and start where the run was started"
+            raise LogError(
+                f"{log}: the run's rule file {path} is missing: put it back where it was{start}"
+            )
+
+
 def _workload(plan: Plan | None, header: Header) -> Workload:
     """The workload as the user gave it (a ``.py`` file has a path), else by its name."""
     for given in plan.workloads if plan else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from traces import Header, LogError, TaskPrune, Trial, read
+from traces import Header, TaskPrune, Trial, read
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,16 @@ def overview(log: Path) -> tuple[Header, list[Blame]]:
 
 
 def removed(log: Path, sketch: int, decision: str) -> list[tuple[str, str]]:
-    """(value, rule) of every value of a decision that the task stage removed.
+    """(value, rule) of every value of a decision that the task stage removed; as :func:`overview`.
 
-    Raises
-    ------
-    LogError
-        As :func:`overview`, or nothing was removed of such a decision.
+    There is none, either, of a decision that does not exist.
     """
-    found = [
+    return [
         (value, str(r.verdict["rule"]))
         for r in read(log)
         if isinstance(r, TaskPrune) and (r.sketch, r.decision) == (sketch, decision)
         for value in r.values
     ]
-    if not found:
-        raise LogError(f"{log}: the task stage removed nothing of {sketch}:{decision}")
-    return found
 
 
 def _of_values(record: TaskPrune) -> Blame:

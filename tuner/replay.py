@@ -8,7 +8,7 @@ from pathlib import Path
 
 from traces import End, Header, LogError, Record, TaskPrune, Trial, read
 from traces.verify import LogMismatch, LogVerifier
-from tuner.logged import ChangedError, LoggedRun, logged_run
+from tuner.logged import ChangedError, LoggedRun, check_rule_files, logged_run
 from tuner.loop import BUDGET, Loop
 from tuner.measure import SimBackend
 from tuner.runs import RunSpec, checked_rules, header, search
@@ -125,7 +125,9 @@ def _difference(
     log: Path, held: LogVerifier, replayed: Replayed, chip_file: str | None
 ) -> str | None:
     try:
-        _again(logged_run(log, chip_file), held, replayed)
+        run = logged_run(log, chip_file)
+        check_rule_files(log, run.plan)
+        _again(run, held, replayed)
     except (LogMismatch, ChangedError) as error:
         return str(error)
     return None

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tuner.bench.plan import DEFAULT_ARMS, DEFAULT_CHIPS, DEFAULT_WORKLOADS, Plan, file_name
+from tuner.bench.plan import (
+    CONTROL,
+    DEFAULT_ARMS,
+    DEFAULT_CHIPS,
+    DEFAULT_WORKLOADS,
+    Plan,
+    file_name,
+)
 from tuner.cli.errors import UsageError
 from tuner.cli.options import (
     BackendOption,
@@ -182,7 +189,7 @@ def _run(plan: Plan, out: Path, resume: bool, fmt: Format) -> int:
         with Bars(plan) as bars:
             groups = run_groups(plan, out, resume, bars.update, bars.stopping)
     except KeyboardInterrupt:
-        return interrupted(out)
+        raise interrupted(out) from None
     results = write_results(out, plan, groups)
     _remember(plan, out)
     _show(results, groups, out, fmt)
@@ -220,4 +227,6 @@ def _show(results: dict[str, Any], groups: list[GroupResult], out: Path, fmt: Fo
             for note in cell["notes"]:
                 where = f"{cell['chip']} {cell['workload']} {cell['arm']}"
                 typer.echo(f"note: {where}: {printable(note)}")
+    if not any(cell["arm"] == CONTROL for cell in results["cells"]):
+        typer.echo(f"note: without the arm {CONTROL} no arm has a speed-up or a vs {CONTROL}")
     typer.echo(f"report: {report}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tuner.cli.errors import UsageError
 from tuner.cli.options import Format, FormatOption, print_json
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def explain(
     elif value is None:
         _candidate(log, what, chip, fmt)
     elif value["value"] is None:
-        _removed(log, int(value["sketch"]), value["decision"], fmt)
+        _removed(log, int(value["sketch"]), value["decision"], chip, fmt)
     else:
         _value(log, int(value["sketch"]), value["decision"], value["value"], chip, fmt)
 
@@ -73,10 +74,15 @@ def _left(row: Blame) -> str:
     return "" if row.left is None else str(row.left)
 
 
-def _removed(log: Path, sketch: int, decision: str, fmt: Format) -> None:
+def _removed(log: Path, sketch: int, decision: str, chip: str | None, fmt: Format) -> None:
     from tuner.overview import removed
 
     rows = removed(log, sketch, decision)
+    if not rows:
+        from tuner.explained import check_decision
+
+        check_decision(log, sketch, decision, chip)
+        raise UsageError(f"{log}: the task stage removed nothing of {sketch}:{decision}")
     if fmt is Format.json:
         print_json([{"value": value, "rule": rule} for value, rule in rows])
         return

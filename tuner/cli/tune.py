@@ -133,17 +133,18 @@ def _run(plan: Any, out: Path, resume: bool, check: bool, fmt: Format) -> int:
             stopped=interrupt,
         )
     if interrupt():
-        return interrupted(out)
+        raise interrupted(out)
     return _deliver(problem, log, tally, out, check, fmt, plan.store)
 
 
 def _deliver(
     problem: Any, log: Path, tally: Tally, out: Path, check: bool, fmt: Format, store: str
 ) -> int:
-    from traces import Note, Trial, read
+    from traces import Note, TaskPrune, Trial, read
     from tuner.deliver import check_values, deliver
 
-    trials = [r for r in read(log) if isinstance(r, Trial)]
+    records = list(read(log))
+    trials = [r for r in records if isinstance(r, Trial)]
     worked = [t for t in trials if t.measurement is not None and t.measurement.failure is None]
     if not worked:
         raise UsageError(
@@ -157,6 +158,7 @@ def _deliver(
         "best_us": float(f"{best['latency_us']:.6g}"),
         "measured": tally.measured,
         "pruned": tally.pruned,
+        "pruned_values": sum(len(r.values) for r in records if isinstance(r, TaskPrune)),
         "failed": tally.failed,
         "ended": tally.reason,
         "virtual_s": round(tally.virtual_s, 3),
@@ -168,11 +170,17 @@ def _deliver(
         summary["values"] = check_values(problem, best["sketch"], best["decisions"])
     if store:
         summary["store"] = _remember(store, problem, log, best, check)
-    notes = [r.text for r in read(log) if isinstance(r, Note)]
+    notes = [r.text for r in records if isinstance(r, Note)]
     if fmt is Format.json:
         print_json({**summary, "notes": notes})
     else:
-        print_pairs(summary)
+        print_pairs(
+            {
+                **summary,
+                "pruned": f"{summary['pruned']} candidates during the search",
+                "pruned_values": f"{summary['pruned_values']} by the task stage, before it",
+            }
+        )
         for note in notes:
             typer.echo(printable(f"note: {note}"))
     return 0

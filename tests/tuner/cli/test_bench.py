@@ -24,6 +24,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("--workload", "no/such.py"), ("no file 'no/such.py'",)),
     (("--arms", "none,fast"), ("arm 'fast'", "expected one of none, task")),
     (("--arms", ","), ("no arm given",)),
+    (("--arms", "none,task,none"), ("arm 'none' is given twice",)),
     (("--strategy", "annealing"), ("strategy 'annealing'", "expected one of evolutionary")),
     (("--strategy", "random,annealing"), ("strategy 'annealing'", "expected one of")),
     (("--strategy", ","), ("--strategy", "expected a list")),
@@ -102,3 +103,11 @@ def test_an_output_folder_with_files_of_others(cli: Cli, tmp_path: Path) -> None
     (tmp_path / "plan.json").write_text("{")
     refused(cli(*BENCH, "--resume", "--out", tmp_path), "plan.json: damaged")
     assert files(tmp_path) == {"thesis.tex": b"mine", "plan.json": b"{"}
+
+
+def test_a_benchmark_without_the_control_says_what_is_missing(cli: Cli, tmp_path: Path) -> None:
+    note = "note: without the arm none no arm has a speed-up or a vs none"
+    for arms in ("task", "none,task"):
+        said = cli(*BENCH, "--arms", arms, "--out", tmp_path / arms)
+        assert said.code == 0
+        assert (note in said.out) == (arms == "task")

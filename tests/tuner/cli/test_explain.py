@@ -132,16 +132,27 @@ def test_explain_names_the_values_it_cannot_find(
     cli: Cli, tuned: Path, own_chip: tuple[Path, Path]
 ) -> None:
     log = log_of(own_chip[1])
-    refused(cli("explain", log, "0:nope=1"), "no decision 'nope'", "expected one of")
+    refused(cli("explain", log, "0:nope=1"), "no such decision 'nope'", "expected one of")
     refused(cli("explain", log, "99:nope=1"), "no sketch 99")
-    refused(cli("explain", log, "0:nope"), "removed nothing of 0:nope")
+    decision = ("sketch 0 has no such decision 'nope'", "expected one of ax0_0.tile, ", " more")
+    refused(cli("explain", log, "0:nope"), *decision)
     rows = json.loads(cli("explain", log, "--format", "json").out)
+    whole = named_in(cli("explain", log, "0").out) - {r["where"] for r in rows}
+    refused(cli("explain", log, min(whole)), f"removed nothing of {min(whole)}")
     where = next(r["where"] for r in rows if r["stage"] == "task")
     refused(cli("explain", log, f"{where}=3x5x7"), "no value '3x5x7'", "expected one of", "more")
+
+
+def named_in(text: str) -> set[str]:
+    """The decisions of an explained candidate, as ``explain`` takes them."""
+    sketch = re.search(r"sketch (\d+): ", text)
+    assert sketch
+    return {f"{sketch[1]}:{name}" for name in re.findall(r"([\w.#]+)=[\dx]+", text.splitlines()[0])}
 
 
 def test_explain_of_a_value_wants_a_task_stage(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert cli(*TUNE, "--chip", "mlu370-s4", "--arm", "none", "--out", out).code == 0
-    refused(cli("explain", log_of(out), "0:i.tile=1"), "arm none has no task stage")
+    for value in ("0:i.tile", "0:i.tile=1"):
+        refused(cli("explain", log_of(out), value), "arm none has no task stage")
     assert "nothing was pruned" in cli("explain", log_of(out)).out

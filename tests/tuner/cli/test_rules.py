@@ -69,3 +69,20 @@ def test_control_characters_of_others_do_not_reach_the_terminal(cli: Cli, tmp_pa
     said = cli("rules", "--rule-file", path)
     refused(said, r"ValueError: \x1b[31m red")
     assert "\x1b" not in text + said.err
+
+
+def test_a_rules_file_that_has_gone_since_the_run_is_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("mine.py")
+    path.write_text(RULE.replace('raise ValueError("not <b>today</b>")', "return None"))
+    for given, out in ((path, "out"), (path.resolve(), "other")):
+        tuned = (*TUNE, "--chip", "mlu370-s4", "--arm", "trial", "--rule-file", given)
+        assert cli(*tuned, "--out", out).code == 0
+    path.rename("moved.py")
+    for out, start in (("out", ", and start where the run was started"), ("other", "")):
+        log = log_of(tmp_path / out)
+        for command in (("explain", log, "0"), ("replay", log, "--verify")):
+            said = cli(*command)
+            refused(said, str(log), "mine.py is missing: put it back where it was" + start + "\n")

@@ -50,6 +50,18 @@ def test_tune_delivers_and_says_where(cli: Cli, folder: Path) -> None:
     assert best["latency_us"] == pytest.approx(summary["best_us"], rel=1e-5)
 
 
+def test_tune_counts_what_each_stage_pruned(cli: Cli, tmp_path: Path) -> None:
+    tuned = (*TUNE, "--chip", "ascend-910b1", "--workload", "gemm:512x512x512:float16")
+    said = json.loads(cli(*tuned, "--out", tmp_path, "--format", "json").out)
+    records = list(map(json.loads, log_of(tmp_path).read_text().splitlines()))
+    values = sum(len(r["values"]) for r in records if r["record"] == "task_prune")
+    assert said["pruned_values"] == values > 0
+    assert said["pruned"] == sum(r["record"] == "trial" for r in records) - said["measured"]
+    text = cli(*tuned, "--out", tmp_path, "--resume").out
+    assert f"  {said['pruned']} candidates during the search\n" in text
+    assert f"  {values} by the task stage, before it\n" in text
+
+
 def test_a_folder_is_used_again_only_with_resume_and_the_same_arguments(
     cli: Cli, folder: Path
 ) -> None:
@@ -83,6 +95,17 @@ def test_a_torn_log_is_mended_on_resume(cli: Cli, folder: Path) -> None:
     assert log_of(folder).read_bytes() == whole
 
 
+def test_a_damaged_last_line_is_named_with_what_to_do(cli: Cli, folder: Path) -> None:
+    whole = log_of(folder).read_bytes()
+    lines = whole.splitlines(keepends=True)
+    log_of(folder).write_bytes(b"".join(lines[:-1]) + lines[-1][:20] + b"\n")
+    resume = (*TUNE, "--chip", "a100-sxm-40gb", "--out", folder, "--resume")
+    refused(cli(*resume), f".jsonl:{len(lines)}: not a record", "remove that line, and --resume")
+    log_of(folder).write_bytes(b"".join(lines[:-1]))
+    assert cli(*resume).code == 0
+    assert log_of(folder).read_bytes() == whole
+
+
 @pytest.mark.parametrize(
     ("spoil", "parts"),
     [
@@ -90,11 +113,12 @@ def test_a_torn_log_is_mended_on_resume(cli: Cli, folder: Path) -> None:
         (lambda raw: b"{}\n", ("no header of a prunelab log",)),
         (lambda raw: raw.replace(b'"seed":0', b'"seed":5', 1), ("another run", "seed is 5")),
         (lambda raw: raw.replace(b'"schema":1', b'"schema":9', 1), ("log schema 9",)),
-        (lambda raw: raw.replace(b'"record":"trial"', b'"record":"tr', 1), ("not a record",)),
+        (lambda raw: raw.replace(b'"record":"trial"', b'"record":"tr', 1),
+         ("not a record", "remove that line and what follows it, and --resume")),
         (lambda raw: raw.replace(b'"round":0', b'"round":7', 1), ("cannot be resumed",)),
     ],
     ids=["prose", "JSON", "seed", "schema", "damaged", "another program's"],
-)
+)  # fmt: skip
 def test_a_foreign_log_is_left_alone(
     cli: Cli, folder: Path, spoil: Callable[[bytes], bytes], parts: tuple[str, ...]
 ) -> None:
