@@ -9,6 +9,7 @@ waits for the store before.  Cycles count as in the chip's file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ def core_us(table: KernelTable, chip: CpuChip) -> Floats:
         (passes * tile.stores + ends) / chip.stores_per_cycle,
         passes * latency / np.maximum(ahead, 1),
     ]
-    return np.asarray(np.maximum.reduce(cycles) * _busiest(table, chip) / CYCLES_PER_US)
+    return np.asarray(reduce(np.maximum, cycles) * _busiest(table, chip) / CYCLES_PER_US)
 
 
 def fetch_us(table: KernelTable, chip: CpuChip) -> Floats:
@@ -91,7 +92,7 @@ def fetch_us(table: KernelTable, chip: CpuChip) -> Floats:
         _fetched(table, chip, chip.l2_kib) / chip.cache_bytes_per_cycle,
         _fetched(table, chip, chip.l3_kib) / chip.memory_bytes_per_cycle,
     ]
-    return np.asarray(np.maximum.reduce(cycles) / CYCLES_PER_US)
+    return np.asarray(reduce(np.maximum, cycles) / CYCLES_PER_US)
 
 
 def _busiest(table: KernelTable, chip: CpuChip) -> Floats:

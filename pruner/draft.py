@@ -9,6 +9,8 @@ measurements to learn from, and prunes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import cast
 
 import numpy as np
@@ -61,11 +63,11 @@ def _npu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
     return np.asarray(start + _overlapped([core, across, vector], copies, filling))
 
 
-def _overlapped(parts: list[Floats], copies: Floats, filling: Floats) -> Floats:
+def _overlapped(parts: Sequence[Floats], copies: Floats, filling: Floats) -> Floats:
     """One after the other where a buffer has one copy; with two the longest hides the others, but
     for the share of the first filling.
     """
-    longest, one_by_one = np.maximum.reduce(parts), np.sum(parts, axis=0)
+    longest, one_by_one = reduce(np.maximum, parts), reduce(np.add, parts)
     exposed = np.where(copies >= 2, filling, 1.0)
     return np.asarray(longest + exposed * (one_by_one - longest))
 
@@ -102,11 +104,16 @@ def _gpu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
         crossing / l2_rate,
         of["unique_us"],
     ]
-    busy = np.sqrt(np.sum(np.square(units), axis=0)) * (1 + SPILL_TRIPS * of["spill_share"])
+    busy = _together(units) * (1 + SPILL_TRIPS * of["spill_share"])
     cached = traffic.unique_bytes <= machine.cache_bytes
     latency = np.where(cached, gpu.l2_latency, gpu.dram_latency) / gpu.clock_mhz
     waiting = np.ceil(blocks_sm / resident) * _waits(table, gpu) * latency
-    return np.asarray(gpu.launch_us + np.hypot(busy, waiting))
+    return np.asarray(gpu.launch_us + _together([busy, waiting]))
+
+
+def _together(parts: Sequence[Floats]) -> Floats:
+    """``(n,)`` root of the sum of squares; unlike ``np.hypot`` it is the same on every machine."""
+    return np.asarray(np.sqrt(reduce(np.add, [us * us for us in parts])))
 
 
 def _arithmetic_us(
@@ -128,7 +135,7 @@ def _waits(table: KernelTable, gpu: GpuChip) -> Floats:
     waits = np.zeros(table.n)
     for into in ("shared", "local"):
         loads = [f"{s}_count" for s in streams_of("gpu_sm")[0] if s.endswith(into)]
-        count = np.sum([table[c] for c in loads if c in table.columns], axis=0)
+        count = sum((table[c] for c in loads if c in table.columns), np.zeros(table.n))
         waits = waits + np.ceil(count / gpu.model.loads_in_flight)
     return waits / np.maximum(table["pipeline_stages"], 1)
 
@@ -138,7 +145,7 @@ def _cpu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
     elementwise work with the lanes that it uses.
     """
     cpu, machine = cast(CpuChip, chip), machine_of(chip)
-    main = np.hypot(core_us(table, cpu), fetch_us(table, cpu))
+    main = _together([core_us(table, cpu), fetch_us(table, cpu)])
     vector = of["vector_us"] / (of["occupancy"] * of["core_share"])
     return np.asarray(
         machine.launch_us + np.where(table["macs"] > 0, main, of["unique_us"]) + vector
