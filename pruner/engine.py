@@ -31,6 +31,9 @@ class Reading:
         ``(n,)`` sum of the gate's trees, ``nan`` where a rule objects, or ``None``.
     findings:
         What each of those rules found, computed when it is asked for.
+    draft_us:
+        The draft of a single candidate to which none of them objects, computed when it is asked
+        for; ``None`` where numpy has to say.
     """
 
     rules: tuple[int, ...]
@@ -38,6 +41,7 @@ class Reading:
     features: NDArray[np.float32] | None
     trees: NDArray[np.float64] | None
     findings: Callable[[], Mapping[int, Finding]]
+    draft_us: Callable[[], float | None] = lambda: None
 
 
 class Engine(Protocol):

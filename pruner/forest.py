@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -73,17 +74,21 @@ class Folds:
 
     def lowest(self, x: Rows) -> Floats:
         """``(m,)``: the least that any of them predicts for ``m`` other rows."""
-        if len(x) == 1 and self._walks is not None:
-            return np.array([min(walk(x[0]) for walk in self._walks)])
+        if len(x) == 1 and self._walk is not None:
+            return np.asarray(self._walk(x[0]).min(keepdims=True))
         return np.asarray(np.minimum.reduce([predict(b, x) for b in self.boosters]))
 
     @cached_property
-    def _walks(self) -> tuple[Walk, ...] | None:
-        """For a single row; ``None`` where LightGBM has to predict that as well."""
-        try:
-            return tuple(Walk(trees_of(booster)) for booster in self.boosters)
-        except NotExportable:
-            return None
+    def _walk(self) -> Walk | None:
+        return walk_of(self.boosters)
+
+
+def walk_of(boosters: Sequence[lgb.Booster]) -> Walk | None:
+    """For a single row; ``None`` where LightGBM has to predict that as well."""
+    try:
+        return Walk([trees_of(booster) for booster in boosters])
+    except NotExportable:
+        return None
 
 
 def out_of_fold(x: Rows, y: Floats, options: ForestOptions) -> Folds:

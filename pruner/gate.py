@@ -34,8 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pruner.calibration import Platt, Reliability, fit_platt, reliability
 from pruner.drift import Drift
-from pruner.forest import Folds, ForestOptions, out_of_fold, predict, train
+from pruner.forest import Folds, ForestOptions, out_of_fold, predict, train, walk_of
 from pruner.prior import Base, Prior
+from pruner.trees import Walk
 
 if TYPE_CHECKING:
     import lightgbm as lgb
@@ -113,13 +114,14 @@ class Gate:
         self._forest = replace(self.options.forest, seed=seed)
         self._x: list[Rows] = []
         self._latency: list[Floats] = []
-        self._best_us = float("inf")
+        self._best_us = self._best_log = self._cut_log = self._cut_us = float("inf")
         self._booster: lgb.Booster | None = None
         self._cold, self._base = Base(), Base()
         self._warm = prior.trained(seed) if prior else None
         self._platt = Platt(0.0, 0.0, 1.0)
         self._margin = 0.0  # of log latency
         self._folds: Folds | None = None
+        self._walked: tuple[lgb.Booster | None, Walk | None] = None, None
         self._drift = Drift()
         self.held_out = Reliability(0, 0.0, 0.0, ())
 
@@ -203,26 +205,41 @@ class Gate:
         """
         if self._booster is None:
             raise ValueError(f"gate: {self.samples} samples, it needs {self.options.min_samples}")
+        lowest, base = None, self._base(x)
         if trees is None:
-            trees = predict(self._booster, x) if len(x) else np.zeros(0)
-        predicted = trees + self._base(x)
-        best = float(np.log(self.best_us))
-        probability = self._platt.probability(predicted, best)
-        cut = best + self._margin
-        prune = (probability > self.threshold_now) & (predicted > cut)
-        if self.cautious:
-            self._doubted(x, predicted, prune, cut)
-        return Opinion(probability, np.exp(predicted), float(np.exp(cut)), prune)
+            trees, lowest = self._predicted(self._booster, x)
+        predicted = trees + base
+        probability = self._platt.probability(predicted, self._best_log)
+        prune = (probability > self.threshold_now) & (predicted > self._cut_log)
+        if self.cautious and np.count_nonzero(prune):
+            lowest = self._lowest(x, prune) if lowest is None else lowest
+            predicted = np.minimum(predicted, lowest + base)
+            prune &= predicted > self._cut_log
+        return Opinion(probability, np.exp(predicted), self._cut_us, prune)
 
-    def _doubted(self, x: Rows, predicted: Floats, prune: NDArray[np.bool_], cut: float) -> None:
-        """Set ``predicted`` and ``prune`` of what would be pruned to what the folds' most hopeful
-        forest says.
+    def _predicted(self, booster: lgb.Booster, x: Rows) -> tuple[Floats, Floats | None]:
+        """``(n,)`` what the trees predict; of a single row also the least that the folds' forests
+        do, since all of them are walked at once.
         """
-        some = prune.nonzero()[0]
-        if len(some) and self._folds is not None:
-            lowest = self._folds.lowest(x[some]) + self._base(x[some])
-            predicted[some] = np.minimum(predicted[some], lowest)
-            prune[some] = predicted[some] > cut
+        walk = self._walk if len(x) == 1 else None
+        if walk is None:
+            return predict(booster, x) if len(x) else np.zeros(0), None
+        sums = walk(x[0])
+        return sums[:1], sums[1:].min(keepdims=True, initial=np.inf)
+
+    def _lowest(self, x: Rows, some: NDArray[np.bool_]) -> Floats:
+        """``(n,)`` the least that the folds' forests predict for ``some``, ``inf`` for others."""
+        lowest = np.full(len(x), np.inf)
+        if self._folds is not None:
+            lowest[some] = self._folds.lowest(x[some])
+        return lowest
+
+    @property
+    def _walk(self) -> Walk | None:
+        """All its forests, made when they have changed and are asked for."""
+        if self._walked[0] is not self._booster:
+            self._walked = self._booster, walk_of([b for b in (self._booster, *self.doubters) if b])
+        return self._walked[1]
 
     def observe(self, x: Rows, latency_us: ArrayLike, promised: ArrayLike | None = None) -> None:
         """Learn from measurements.
@@ -246,6 +263,9 @@ class Gate:
         self._latency.append(latency)
         self._best_us = min(self._best_us, *latency.tolist(), np.inf)
         self._learn()
+        self._best_log = float(np.log(self._best_us))
+        self._cut_log = self._best_log + self._margin
+        self._cut_us = float(np.exp(self._cut_log))
 
     def _forget_prior(self) -> None:
         """The prior misled: go on as if there had been none."""

@@ -51,11 +51,13 @@ class Objections:
     def opinion(self, gate: Gate, chip: Chip, alive: NDArray[np.int64]) -> Opinion:
         """The gate's on the candidates ``alive``, to none of which a rule objects."""
         reading, table = self.reading, self.table
+        every = len(alive) == table.n_candidates
         if reading is not None and reading.features is not None:
-            trees = None if reading.trees is None else reading.trees[alive]
-            return gate.opine(reading.features[alive], trees)
-        part = table if len(alive) == table.n_candidates else table.take_candidates(alive)
-        return gate.opine(features(part, chip))
+            x, trees = reading.features, reading.trees
+            if every:
+                return gate.opine(x, trees)
+            return gate.opine(x[alive], None if trees is None else trees[alive])
+        return gate.opine(features(table if every else table.take_candidates(alive), chip))
 
 
 def objections(

@@ -1,11 +1,11 @@
 """LightGBM's trees as plain lists, for engines that evaluate them without LightGBM.
 
-:class:`Walk` does, for one candidate: all nodes at once, where LightGBM's way there takes longer
-than its trees.
+:class:`Walk` does, for one candidate: LightGBM's way to its trees takes longer than the trees.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -74,50 +74,67 @@ def _numbers(fields: dict[str, str], name: str) -> tuple[float, ...]:
 
 
 class Walk:
-    """Evaluates the trees for one candidate.
+    """Evaluates forests for one candidate, all their nodes at once.
 
-    The leaves of a tree are bits, numbered from left to right.  A node whose test fails rules out
-    the leaves of its left subtree; the lowest bit that is left is where the candidate ends
-    (Lucchese et al., "QuickScorer", SIGIR 2015).
+    The leaves of a tree are bits, the leftmost the highest.  A node whose test fails rules out the
+    leaves of its left subtree; the highest bit that is left is where the candidate ends (Lucchese
+    et al., "QuickScorer", SIGIR 2015).  Shorter trees are filled up with nodes that no candidate
+    fails, shorter forests with trees that add 0.
     """
 
-    def __init__(self, trees: Trees) -> None:
-        nodes: list[tuple[int, float, int]] = []  # feature, threshold, leaves that a failure leaves
-        starts, first_leaf, values = [], [], list[float]()
-        for tree in trees.trees:
-            starts.append(len(nodes))
-            first_leaf.append(len(values) - 1)  # frexp counts bits from 1
-            nodes += _nodes(tree, values) if tree.feature else [(0, np.inf, int(_EVERY))]
-            values += [] if tree.feature else tree.value
-        feature, threshold, keep = zip(*nodes, strict=True)
-        self._feature, self._threshold = np.array(feature), np.array(threshold)
-        self._keep, self._starts = np.array(keep, np.uint32), np.array(starts)
-        self._first_leaf, self._value = np.array(first_leaf), np.array(values)
+    def __init__(self, forests: Sequence[Trees]) -> None:
+        n = max(len(forest.trees) for forest in forests)
+        trees = [t for f in forests for t in (*f.trees, *[_NOTHING] * (n - len(f.trees)))]
+        nodes, last_leaf, values = [], [], list[float]()
+        for tree in trees:
+            last_leaf.append(len(values) + MOST_LEAVES)
+            nodes.append(_nodes(tree, values))
+        shape = max(map(len, nodes)), len(forests), n
+        filled = [of_tree + [_PASSED] * (shape[0] - len(of_tree)) for of_tree in nodes]
+        feature, threshold, gone = (
+            np.array(column).T.reshape(shape)
+            for column in zip(*(zip(*of_tree, strict=True) for of_tree in filled), strict=True)
+        )
+        self._feature, self._threshold = feature, _at_most(threshold)
+        self._gone, self._value = gone.astype(np.uint32), np.array(values)
+        self._last_leaf = np.array(last_leaf).reshape(shape[1:])
 
-    def __call__(self, x: NDArray[np.float32]) -> float:
-        """The sum, in the trees' order, for features ``(38,)``."""
-        passed = x[self._feature] <= self._threshold
-        alive = np.bitwise_and.reduceat(np.where(passed, _EVERY, self._keep), self._starts)
-        _, bit = np.frexp((alive & -alive).astype(np.float64))
-        return float(np.add.accumulate(self._value[self._first_leaf + bit])[-1])
+    def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
+        """``(forests,)`` sums, in the trees' order, for features ``(38,)``."""
+        failed = x.take(self._feature) > self._threshold
+        gone = np.bitwise_or.reduce(self._gone * failed, axis=0)
+        _, highest = np.frexp(~gone)
+        sums: NDArray[np.float64] = np.add.accumulate(
+            self._value.take(self._last_leaf - highest), axis=1
+        )
+        return sums[:, -1]
 
 
-_EVERY = np.uint32(2**32 - 1)
+_PASSED = (0, np.inf, 0)
+_NOTHING = Tree((), (), (), (), (0.0,))
+
+
+def _at_most(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The largest float32 that is not above: what fails one of the two tests fails both."""
+    near = threshold.astype(np.float32)
+    return np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def _nodes(tree: Tree, values: list[float]) -> list[tuple[int, float, int]]:
-    """The nodes of a tree; ``values`` gets its leaves from left to right."""
+    """Feature, threshold, and the leaves that a failure rules out, of each node of a tree, at least
+    one; ``values`` gets its leaves from left to right.
+    """
+    if not tree.feature:
+        values += tree.value
+        return [_PASSED]
     base, under = len(values), [0] * len(tree.feature)  # leaves of each node's left subtree
 
     def number(child: int) -> int:
         if child < 0:
             values.append(tree.value[~child])
-            return 1 << (len(values) - 1 - base)
+            return 1 << (MOST_LEAVES + base - len(values))
         under[child] = number(tree.left[child])
         return under[child] | number(tree.right[child])
 
     number(0)
-    return [
-        (f, t, int(_EVERY) & ~left)
-        for f, t, left in zip(tree.feature, tree.threshold, under, strict=True)
-    ]
+    return list(zip(tree.feature, tree.threshold, under, strict=True))

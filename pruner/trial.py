@@ -22,7 +22,7 @@ from pruner.judgement import GATE, KEPT, Judgement
 from pruner.limits import Limits
 from pruner.meta.prior import GraphPrior
 from pruner.objections import Objections, objections
-from pruner.recording.stage import RecordedStage, Scalar
+from pruner.recording.stage import single_stage
 from pruner.rescue import spare
 from pruner.rule import Rule
 from pruner.spec import print_rule
@@ -72,7 +72,7 @@ class TrialStage:
         if not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon {epsilon}: expected a share between 0 and 1")
         self.chip, self.gate, self.graph_prior, self.rule_set = chip, gate, graph_prior, rule_set
-        self._engine, self._single = engine, RecordedStage(chip, Scalar)
+        self._engine, self._single = engine, single_stage(chip)
         self._use(tuple(r for r in rules if chip.backend in r.backends))
         self.disabled: Disabled = {}
         self.limits = Limits(chip)
@@ -106,8 +106,8 @@ class TrialStage:
         code = found.code()
         opinion = self._ask_gate(found, code, hashes, scores)
         kept, hard = code == KEPT, self._hard[code]
-        listed = self._listed(hashes) & ~kept
-        probe = self._probes(hashes, ~(kept | hard)) & ~listed
+        listed = self._listed(hashes, ~kept)
+        probe = self._probes(hashes, ~(kept | hard | listed))
         if rescue and np.count_nonzero(hard):
             probe[self._tests(found, hashes)] = True
         keep, note, gate = kept | probe | listed, None, self._gate_name
@@ -221,22 +221,35 @@ class TrialStage:
     ) -> Opinion | None:
         if self.gate is not None and self.gate.ready:
             said = found.opinion(self.gate, self.chip, alive)
-            return self._heard(found.table, alive, hashes, said) if self.gate.cautious else said
+            return self._heard(found, alive, hashes, said) if self.gate.cautious else said
         if self.graph_prior is not None and scores is not None:
             return self.graph_prior.opine(scores[alive])
         return None
 
     def _heard(
-        self, table: KernelTable, alive: NDArray[np.int64], hashes: Sequence[str], said: Opinion
+        self, found: Objections, alive: NDArray[np.int64], hashes: Sequence[str], said: Opinion
     ) -> Opinion:
         """The gate's opinion, but for what it prunes against an objection of the draft."""
         pruned = alive[said.prune]
         if not len(pruned):
             return said
-        draft = draft_us(table.take_candidates(pruned), self.chip)
+        draft = self._drafted(found, pruned)
+        heard = self._dissent.heard([hashes[i] for i in pruned.tolist()], draft)
+        if not np.count_nonzero(heard):
+            return said
         prune = said.prune.copy()
-        prune[prune] = ~self._dissent.heard([hashes[i] for i in pruned.tolist()], draft)
+        prune[prune] = ~heard
         return replace(said, prune=prune)
+
+    def _drafted(self, found: Objections, some: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The draft of candidates to which no rule objects."""
+        table, reading = found.table, found.reading
+        if table.n == 1 and self._engine is not None:  # which has no draft
+            reading = self._single.read(self.rules, self.gate, table)
+        us = reading.draft_us() if reading is not None else None
+        if us is not None:
+            return np.array((us,))
+        return draft_us(table.take_candidates(some), self.chip)
 
     def _promise(
         self,
@@ -254,11 +267,11 @@ class TrialStage:
             for i in (keep & (said == said)).nonzero()[0].tolist():  # nan: not asked
                 memory[hashes[i]] = float(said[i])
 
-    def _listed(self, hashes: Sequence[str]) -> BoolColumn:
-        """``(n,)``: which are on the whitelist."""
+    def _listed(self, hashes: Sequence[str], pruned: BoolColumn) -> BoolColumn:
+        """``(n,)``: which of those that are pruned are on the whitelist."""
         if not self._whitelist:
             return np.zeros(len(hashes), bool)
-        return np.array([h in self._whitelist for h in hashes], bool)
+        return pruned & [h in self._whitelist for h in hashes]
 
     def _probes(self, hashes: Sequence[str], eligible: BoolColumn) -> BoolColumn:
         """``(n,)``: which of those that may be probed are."""

@@ -51,7 +51,8 @@ class Programme(msgspec.Struct, frozen=True):
     """Values are numbered: first the columns, then the constants, then the instructions' results,
     each of which depends on lower numbers only.
 
-    ``checks`` are in the rules' order; ``features`` are empty, or all that the gate reads.
+    ``checks`` are in the rules' order; ``features`` are empty, or all that the gate reads;
+    ``draft`` is where the draft's microseconds are (``f``), if they are recorded.
     """
 
     backend: str
@@ -61,6 +62,7 @@ class Programme(msgspec.Struct, frozen=True):
     instructions: tuple[Instruction, ...]
     checks: tuple[Check, ...]
     features: tuple[Measure, ...] = ()
+    draft: int | None = None
     version: str = VERSION
 
     def to_json(self) -> str:

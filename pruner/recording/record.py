@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hwsim.chip import Chip
 from pruner.containment import NoAnswer, patience
+from pruner.draft import draft_us
 from pruner.features import FEATURES, row_features
 from pruner.recording.graph import Graph, NotRecordable
 from pruner.recording.programme import (
@@ -58,9 +59,12 @@ class Recorder:
         self._table: Any = RecordingTable(self._graph, layout)
         self._known: dict[int, tuple[Rule, tuple[Finding, Check] | str]] = {}
         self._measures: tuple[Measure, ...] | str | None = None
+        self._draft: int | str | None = None
 
-    def record(self, rules: Sequence[Rule], *, gate: bool = False) -> Recorded:
-        """Run each rule's ``check`` on a recording table; with ``gate``, the 38 features too."""
+    def record(self, rules: Sequence[Rule], *, gate: bool = False, draft: bool = False) -> Recorded:
+        """Run each rule's ``check`` on a recording table; with ``gate``, the 38 features too, with
+        ``draft`` the draft.
+        """
         left_out: dict[str, str] = {}
         found: dict[int, tuple[Finding, Check]] = {}
         for i, rule in enumerate(rules):
@@ -73,8 +77,11 @@ class Recorder:
         if isinstance(measures, str):
             left_out["features"] = measures
             measures = ()
+        drafted = self._drafted() if draft else None
+        if isinstance(drafted, str):
+            left_out["draft"], drafted = drafted, None
         programme = assemble(
-            self._graph, self._layout, [check for _, check in found.values()], measures
+            self._graph, self._layout, [check for _, check in found.values()], measures, drafted
         )
         words = tuple(finding for finding, _ in found.values())
         return Recorded(programme, tuple(found), words, left_out)
@@ -92,6 +99,13 @@ class Recorder:
         if self._measures is None:
             self._measures = _tried(self._measured)
         return self._measures
+
+    def _drafted(self) -> int | str:
+        if self._draft is None:
+            self._draft = _tried(
+                lambda: _output(self._graph, self._table.n, draft_us(self._table, self._chip))
+            )
+        return self._draft
 
     def _check(self, rule: Rule) -> tuple[Finding, Check]:
         finding: Any = rule.check(self._table, self._chip)
@@ -113,9 +127,11 @@ class Recorder:
         )
 
 
-def record(rules: Sequence[Rule], chip: Chip, layout: Layout, *, gate: bool = False) -> Recorded:
+def record(
+    rules: Sequence[Rule], chip: Chip, layout: Layout, *, gate: bool = False, draft: bool = False
+) -> Recorded:
     """What a new :class:`Recorder` records."""
-    return Recorder(chip, layout).record(rules, gate=gate)
+    return Recorder(chip, layout).record(rules, gate=gate, draft=draft)
 
 
 def _tried(work: Callable[[], T]) -> T | str:
@@ -140,11 +156,15 @@ def _output(graph: Graph, n: int, value: Any) -> int:
 
 
 def assemble(
-    graph: Graph, layout: Layout, checks: Sequence[Check], measures: Sequence[Measure]
+    graph: Graph,
+    layout: Layout,
+    checks: Sequence[Check],
+    measures: Sequence[Measure],
+    draft: int | None = None,
 ) -> Programme:
     """The nodes that the outputs need, renumbered."""
     ends = [n for c in checks for n in (c.keep, c.need, c.have)] + [m.value for m in measures]
-    needed = _reachable(graph, ends)
+    needed = _reachable(graph, ends if draft is None else [*ends, draft])
     columns = [i for i in needed if graph.nodes[i].op == "column"]
     constants = [i for i in needed if graph.nodes[i].op == "constant"]
     rest = [i for i in needed if graph.nodes[i].op not in ("column", "constant")]
@@ -161,6 +181,7 @@ def assemble(
         ),
         checks=tuple(Check(c.rule, c.hard, at(c.keep), at(c.need), at(c.have)) for c in checks),
         features=tuple(Measure(m.name, at(m.value), m.how) for m in measures),
+        draft=None if draft is None else at(draft),
     )
 
 

@@ -1,9 +1,10 @@
 """A programme for a single row: Python's own numbers, of which an operation costs a tenth of what
 numpy takes for an array of one.
 
-The instructions are written out as a Python function and compiled.  Rules are asked in order, and
-what only later ones or the gate's features need is not computed once a rule has objected.
-Constants are arguments, so that a limit that follows the run does not ask for another compilation.
+The instructions are written out as a Python generator and compiled.  Rules are asked in order, and
+what only later ones or the gate's features need is not computed once a rule has objected; what only
+the draft needs, not before it is asked for.  Constants are arguments, so that a limit that follows
+the run does not ask for another compilation.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 
 from hwsim.gpu_sm.warp import pattern
 from pruner.recording.programme import Column, Instruction, Programme
+
+Run = Callable[..., Iterator[tuple[int, tuple[float, ...]]]]
 
 _INT64 = 2**63 - 1
 _SAME = {"add": "+", "subtract": "-", "multiply": "*"}  # bool has its own
@@ -59,15 +62,16 @@ _FORMS = {  # operation and kind -> Python; numpy does not raise, so that neithe
 _WIDER = {f"{op}i" for op in (*_SAME, "absolute", "negative")}  # may leave int64, where numpy wraps
 
 
-def judging(programme: Programme) -> Callable[..., tuple[int, tuple[float, ...]]]:
-    """A function of a table's columns, of one row: the first check that objects and nothing, or -1
-    and the features.
+def judging(programme: Programme) -> Run:
+    """A function of a table's columns, of one row, which yields the first check that objects and
+    nothing; or -1 and the features, and then, if it is recorded, -1 and the draft alone.
 
     It raises ``OverflowError`` where a whole number leaves int64.
     """
     keeps = tuple(check.keep for check in programme.checks)
     values = tuple(measure.value for measure in programme.features)
-    return _function(_judge(*_structure(programme), keeps, values), programme)
+    code = _judge(*_structure(programme), keeps, values, programme.draft)
+    return _function(code, programme)
 
 
 def finding(programme: Programme) -> Callable[..., tuple[bool | float, ...]]:
@@ -88,13 +92,16 @@ def _judge(
     instructions: Sequence[Instruction],
     keeps: Sequence[int],
     features: Sequence[int],
+    draft: int | None,
 ) -> CodeType:
     writer, lines = _Writer(columns, constants, instructions), []
     for k, keep in enumerate(keeps):
-        lines += [*writer.value(keep), f"if not v{keep}: return {k}, ()"]
+        lines += [*writer.value(keep), f"if not v{keep}:", f"    yield {k}, ()", "    return"]
     for value in features:
         lines += writer.value(value)
-    lines.append(f"return -1, ({''.join(f'v{value}, ' for value in features)})")
+    lines.append(f"yield -1, ({''.join(f'v{value}, ' for value in features)})")
+    if draft is not None:
+        lines += [*writer.value(draft), f"yield -1, (v{draft},)"]
     return _compiled(lines, len(columns), constants)
 
 

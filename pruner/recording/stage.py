@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -19,7 +20,7 @@ from pruner.recording.record import Recorded, Recorder
 from pruner.recording.scalar import finding, judging
 from pruner.recording.table import Layout
 from pruner.rule import Finding, Rule
-from pruner.trees import NotExportable, Trees, Walk, trees_of
+from pruner.trees import NotExportable, Trees, trees_of
 
 FEW = 64
 
@@ -28,12 +29,14 @@ FEW = 64
 class Answers:
     """``code`` ``(candidates,)``: index of the first check that objects, -1, or -2 (the gate);
     ``features`` ``(candidates, 38)``, no columns where they were not recorded; ``trees``
-    ``(candidates,)`` their sum, ``nan`` where a rule objects or there is no forest.
+    ``(candidates,)`` their sum, ``nan`` where a rule objects or there is no forest; ``draft_us`` of
+    a single candidate, where it is known.
     """
 
     code: NDArray[np.int64]
     features: NDArray[np.float32]
     trees: NDArray[np.float64]
+    draft_us: Callable[[], float | None] = lambda: None
 
 
 class Interpreter(Protocol):
@@ -51,27 +54,28 @@ class Interpreter(Protocol):
         ...
 
 
+_UNKNOWN = np.array((np.nan,))
+
 Make = Callable[[Recorded, Trees | None], Interpreter]
 
 
 class Scalar:
     """One row in Python's own numbers."""
 
-    def __init__(self, recorded: Recorded, forest: Trees | None) -> None:
-        self.recorded, self.forest = recorded, forest
-        self._judge, self._walk = judging(recorded.programme), Walk(forest) if forest else None
+    def __init__(self, recorded: Recorded) -> None:
+        self.recorded = recorded
+        self.forest: Trees | None = None  # the gate walks all its forests together
+        self._judge = judging(recorded.programme)
         self._wide = len(recorded.programme.features)
 
     def run(self, table: KernelTable) -> Answers:
-        """The code, and features and trees where no rule objects."""
-        code, values = self._judge(table.columns)
-        trees = np.nan
-        if values:
-            features = np.array((values,), np.float32)
-            trees = self._walk(features[0]) if self._walk is not None else np.nan
-        else:
-            features = np.zeros((1, self._wide), np.float32)
-        return Answers(np.array((code,)), features, np.array((trees,)))
+        """The code, and the features where no rule objects."""
+        said = self._judge(table.columns)
+        code, values = next(said)
+        if not values:
+            return Answers(np.array((code,)), np.zeros((1, self._wide), np.float32), _UNKNOWN)
+        draft_us = partial(_next, said)
+        return Answers(np.array((code,)), np.array((values,), np.float32), _UNKNOWN, draft_us)
 
     def findings(self, table: KernelTable) -> dict[int, Finding]:
         """All sides of every rule."""
@@ -85,12 +89,23 @@ class Scalar:
         }
 
 
+def _next(said: Iterator[tuple[int, tuple[float, ...]]]) -> float | None:
+    """The draft; ``None`` where it is not recorded, or leaves int64."""
+    with suppress(StopIteration, OverflowError):
+        return next(said)[1][0]
+    return None
+
+
 @dataclass
 class RecordedStage:
-    """An engine of a trial stage; records anew when rules, gate or a table's layout change."""
+    """An engine of a trial stage; records anew when rules, gate or a table's layout change.
+
+    ``single``: its tables have one row each; the draft is recorded as well, and no forest is made.
+    """
 
     chip: Chip
     make: Make
+    single: bool = False
     _recorders: dict[Layout, Recorder] = field(default_factory=dict)
     _made: dict[Layout, tuple[tuple[object, ...], Interpreter]] = field(default_factory=dict)
     _trusted: dict[int, Rule] = field(default_factory=dict)
@@ -110,6 +125,7 @@ class RecordedStage:
             features=answers.features if answers.features.shape[1] else None,
             trees=answers.trees if engine.forest else None,
             findings=partial(engine.findings, table),
+            draft_us=answers.draft_us,
         )
 
     def _engine(self, rules: Sequence[Rule], gate: Gate | None, table: KernelTable) -> Interpreter:
@@ -136,8 +152,9 @@ class RecordedStage:
 
         Those that do not (a rule may look at more than numbers) are left to numpy.
         """
-        forest = self._forest(gate)
-        engine = self.make(recorder.record(rules, gate=gate is not None), forest)
+        forest = None if self.single else self._forest(gate)
+        asked = {"gate": gate is not None, "draft": gate is not None and self.single}
+        engine = self.make(recorder.record(rules, **asked), forest)
         new = [i for i in engine.recorded.rules if id(rules[i]) not in self._trusted]
         found = engine.findings(table) if new else {}
         wrong = [i for i in new if not _agrees(rules[i], self.chip, table, found[i])]
@@ -146,7 +163,7 @@ class RecordedStage:
         self._trusted.update((id(rules[i]), rules[i]) for i in new if i not in wrong)
         if not wrong:
             return engine
-        return self.make(recorder.record(rules, gate=gate is not None), forest)
+        return self.make(recorder.record(rules, **asked), forest)
 
     def _forest(self, gate: Gate | None) -> Trees | None:
         booster = gate and gate.booster
@@ -158,6 +175,11 @@ class RecordedStage:
             except NotExportable:
                 self._trees = booster, None  # LightGBM predicts
         return self._trees[1]
+
+
+def single_stage(chip: Chip) -> RecordedStage:
+    """What answers for single rows, in Python's own numbers."""
+    return RecordedStage(chip, lambda recorded, _: Scalar(recorded), single=True)
 
 
 def few(table: KernelTable) -> int:

@@ -199,3 +199,15 @@ def test_calibration_of_separable_predictions_does_not_diverge() -> None:
     assert platt.slope > 0
     p = platt.probability(np.array([true.min() - 0.5, true.max()]), float(true.min()))
     assert p[0] < 0.5 < 0.95 < p[1]
+
+
+def test_a_single_candidate_gets_the_same_opinion_as_in_a_batch() -> None:
+    gate, rng = trained()
+    x = sample(rng, 200)
+    together = gate.opine(x)
+    assert 0 < together.prune.sum() < 200
+    for i in range(200):
+        alone = gate.opine(x[i : i + 1])
+        assert alone.probability[0] == together.probability[i]
+        assert alone.predicted_us[0] == together.predicted_us[i]
+        assert (alone.cut_us, alone.prune[0]) == (together.cut_us, together.prune[i])

@@ -17,7 +17,7 @@ import pytest
 from hwsim.chips import load_chip
 from hwsim.table import KernelTable
 from pruner.gate import Gate
-from pruner.judgement import KEPT
+from pruner.judgement import GATE, KEPT
 from pruner.rulesets import rule_set
 from pruner.task_stage import TaskStage
 from pruner.trial import TrialStage
@@ -29,7 +29,7 @@ from tuner.workloads import resolve
 
 CHIPS = ("ascend-910b1", "mlu370-s4", "a100-sxm-40gb")
 SPECS = ("gemm:1024x1024x1024:float16", "resnet50.c3.3x3")
-FEW = 256  # candidates, among which is one that is kept
+FEW = {KEPT: 256, GATE: 4096}  # candidates, among which is one that is kept, or pruned by the gate
 TAUGHT = 256  # measurements that the gate has learned from, as late in a run
 
 
@@ -72,10 +72,19 @@ def test_bench_describing_a_sketch(benchmark: Any, chip: str, spec: str) -> None
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("n", [1, 4096])
 def test_bench_trial_stage(benchmark: Any, chip: str, spec: str, n: int) -> None:
-    """Rules, features, gate and probes over kernel tables."""
+    """Rules, features, gate and probes over kernel tables; of a single candidate that is kept."""
     _, table, hashes, stage = _offered(chip, spec, n)
     judged = benchmark(lambda: stage.judge(table, hashes))
     _say(benchmark, len(judged), kept=int(judged.keep.sum()))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_bench_pruned_by_the_gate(benchmark: Any, chip: str) -> None:
+    """The same of a single candidate that the gate prunes: its folds and the draft are asked."""
+    _, table, hashes, stage = _offered(chip, SPECS[0], 1, GATE)
+    judged = benchmark(lambda: stage.judge(table, hashes))
+    assert judged.code.tolist() == [GATE]
+    _say(benchmark, len(judged))
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -88,18 +97,20 @@ def test_bench_from_decisions_to_judgement(benchmark: Any, chip: str, spec: str,
     _say(benchmark, len(judged))
 
 
-def _offered(chip: str, spec: str, n: int) -> tuple[Pool, KernelTable, list[str], TrialStage]:
+def _offered(
+    chip: str, spec: str, n: int, code: int = KEPT
+) -> tuple[Pool, KernelTable, list[str], TrialStage]:
     """``n`` candidates, and a stage with a gate that has learned.  A single one is one that rules
-    and gate keep: it goes the whole way.
+    and gate keep, or what ``code`` says: it goes the whole way.
     """
     of, rules = problem(chip, spec), rule_set("default")
     stage = TrialStage(rules.trial, Gate(rules.gate), load_chip(chip))
     seen = pool(chip, spec, TAUGHT, 0)
     stage.observe(of.kernels(seen), of.hashes(seen), truth(of, seen).latency_us)
-    offered = pool(chip, spec, max(n, FEW), 1)
-    kept = stage.judge(of.kernels(offered), of.hashes(offered)).code == KEPT
-    chosen = np.argsort(~kept if n == 1 else np.zeros(len(kept)), kind="stable")[:n]
-    offered = offered.take(np.isin(np.arange(len(kept)), chosen))
+    offered = pool(chip, spec, max(n, FEW[code]), 1)
+    wanted = stage.judge(of.kernels(offered), of.hashes(offered)).code == code
+    chosen = np.argsort(~wanted if n == 1 else np.zeros(len(wanted)), kind="stable")[:n]
+    offered = offered.take(np.isin(np.arange(len(wanted)), chosen))
     return offered, of.kernels(offered), of.hashes(offered), stage
 
 

@@ -7,9 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hwsim.chips import load_chip
 from hwsim.table import KernelTable
+from pruner.draft import draft_us
 from pruner.features import features
 from pruner.forest import ForestOptions, predict, train
 from pruner.gate import Gate
@@ -19,6 +22,7 @@ from pruner.recording.table import Layout
 from pruner.rule import Finding
 from pruner.rulesets import RULE_SETS, rule_set
 from pruner.spec import print_rule
+from pruner.testing import random_table
 from pruner.trees import Walk, trees_of
 from pruner.trial import TrialStage
 from pruner.verdict import to_json
@@ -57,7 +61,7 @@ def test_rules_and_features(chip, spec):
     )  # fmt: skip
     rows = [table.take_candidates([i]) for i in range(table.n_candidates)]
     rows = [row for row in rows if row.n == 1]
-    engine = Scalar(record(rules, of, Layout.of(rows[0]), gate=True), None)
+    engine = Scalar(record(rules, of, Layout.of(rows[0]), gate=True))
     assert len(engine.recorded.rules) > len(rules) / 2
     kept = 0
     for row in rows:
@@ -74,6 +78,33 @@ def test_rules_and_features(chip, spec):
             np.testing.assert_array_equal(said.features, features(row, of))
             kept += 1
     assert kept
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 1000))
+def test_draft_of_random_rows(chip, seed):
+    of = load_chip(chip)
+    check_drafts(of, random_table(of.backend, 20, np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize(("chip", "spec"), list(product(CHIPS, SPECS)))
+def test_draft_of_sketches(chip, spec):
+    check_drafts(load_chip(chip), problem(chip, spec).kernels(pool(chip, spec, 120, 5)))
+
+
+def check_drafts(chip, table):
+    """The draft of every candidate of one row is numpy's, alone and in the batch."""
+    drafts, engine = draft_us(table, chip), None
+    for i in range(table.n_candidates):
+        row = table.take_candidates([i])
+        if row.n > 1:
+            continue
+        if engine is None:
+            engine = Scalar(record([], chip, Layout.of(row), gate=True, draft=True))
+            assert not engine.recorded.left_out
+        assert engine.run(row).draft_us() == draft_us(row, chip)[0] == drafts[i]
+    assert engine is not None
 
 
 A, B, K, L = "shared_bytes", "vector_bytes", "blocks", "threads"  # two floats, two integers
@@ -138,7 +169,7 @@ class Expression:
 def test_an_operation_is_numpys(which):
     """Where numpy wraps around, the scalar road steps back; everywhere else they are the same."""
     rule, of = Expression(which), load_chip("a100-sxm-40gb")
-    engine = Scalar(record([rule], of, Layout("gpu_sm", frozenset((A, B, K, L)), False)), None)
+    engine = Scalar(record([rule], of, Layout("gpu_sm", frozenset((A, B, K, L)), False)))
     assert engine.recorded.rules
     said = 0
     for a, b, (i, j) in zip(FLOATS * 11, np.repeat(FLOATS, 11), cycle(product(INTS, INTS))):
@@ -162,7 +193,7 @@ def test_trees_around_their_thresholds():
     x = features(problem("mlu370-s4", SPECS[0]).kernels(pool("mlu370-s4", SPECS[0], 300, 1)), of)
     booster = train(x, rng.normal(size=len(x)), ForestOptions(leaves=32, trees=40))
     trees = trees_of(booster)
-    walk = Walk(trees)
+    walk = Walk([trees])
     nodes = [n for t in trees.trees for n in zip(t.feature, t.threshold, strict=True)]
     assert len(nodes) > 100
     for f, threshold in nodes:
@@ -171,10 +202,20 @@ def test_trees_around_their_thresholds():
         assert walk(near) == predict(booster, near[None])[0]
 
 
+def test_forests_of_different_sizes():
+    rng, large = np.random.default_rng(2), ForestOptions(leaves=32, trees=9)
+    x = rng.normal(size=(200, 38)).astype(np.float32)
+    trees = [train(x, rng.normal(size=200), o) for o in (large, ForestOptions(leaves=4, trees=20))]
+    trees.append(train(x, np.full(len(x), 3.25), ForestOptions(trees=3)))  # of one leaf
+    walk = Walk([trees_of(booster) for booster in trees])
+    for row in x[:50]:
+        assert walk(row).tolist() == [predict(booster, row[None])[0] for booster in trees]
+
+
 def test_trees_of_one_leaf():
     x = np.ones((20, 38), np.float32)
     booster = train(x, np.full(20, 3.25), ForestOptions(trees=3))
-    assert Walk(trees_of(booster))(x[0]) == predict(booster, x[:1])[0]
+    assert Walk([trees_of(booster)])(x[0]) == predict(booster, x[:1])[0]
 
 
 class Silent:
