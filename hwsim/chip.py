@@ -14,10 +14,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
-NonNegative = Annotated[float, msgspec.Meta(ge=0)]
-PositiveInt = Annotated[int, msgspec.Meta(gt=0)]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+from hwsim.units import Cores, Count, Seconds, Share, SomeSeconds, Times
+
 Mark = Literal["V", "S", "D", "R", "C", "A"]
 Dtype = Literal["float32", "float16", "bfloat16", "int8", "int32"]
 
@@ -38,25 +36,25 @@ class RuleTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     reduction is pointless; ``min_core_share`` the share of the chip's cores a kernel should use.
     """
 
-    vector_lanes: dict[Dtype, list[PositiveInt]]
-    vector_lanes_as_described: dict[Dtype, list[PositiveInt]]
-    split_multiple: dict[Dtype, PositiveInt]
-    min_thread_reduction: PositiveInt
+    vector_lanes: dict[Dtype, list[Count]]
+    vector_lanes_as_described: dict[Dtype, list[Count]]
+    split_multiple: dict[Dtype, Count]
+    min_thread_reduction: Count
     min_core_share: Share
 
 
 class BenchCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one trial costs on a real bench of this chip (goes onto the virtual clock)."""
 
-    compile_s: Positive  # compiling one kernel
-    compile_s_per_unroll: NonNegative  # more per explicitly unrolled statement copy
-    upload_s: NonNegative  # sending the artifact to the board and loading it
-    run_overhead_s: NonNegative  # session, allocation and synchronisation of one measurement
-    min_run_s: NonNegative  # the timer repeats the kernel until this long has passed
-    compile_timeout_s: Positive = 30.0  # a compilation that takes longer is killed; TVM's default
-    timeout_s: Positive  # a measurement that takes longer is given up
-    boards: PositiveInt  # boards of the modelled farm
-    compile_workers: PositiveInt  # compile processes of the modelled farm
+    compile_s: SomeSeconds  # compiling one kernel
+    compile_s_per_unroll: Seconds  # more per explicitly unrolled statement copy
+    upload_s: Seconds  # sending the artifact to the board and loading it
+    run_overhead_s: Seconds  # session, allocation and synchronisation of one measurement
+    min_run_s: Seconds  # the timer repeats the kernel until this long has passed
+    compile_timeout_s: SomeSeconds = 30.0  # one that takes longer is killed; TVM's default
+    timeout_s: SomeSeconds  # a measurement that takes longer is given up
+    boards: Cores  # boards of the modelled farm
+    compile_workers: Cores  # compile processes of the modelled farm
 
 
 class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,7 +62,7 @@ class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     sigma: Share
     outlier_probability: Share
-    outlier_factor: Annotated[float, msgspec.Meta(ge=1)]
+    outlier_factor: Times
 
 
 class Chip(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

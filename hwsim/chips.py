@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
-import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hwsim.checked import convert
 from hwsim.chip import Chip, ChipError, Fact
 from hwsim.columns import BACKENDS
 
@@ -104,7 +104,7 @@ def _chip_of(raw: dict[str, Any]) -> Chip:
     module = import_module(f"hwsim.{backend}.chip")
     if hasattr(module, "complete"):  # a real chip: what the file leaves to the machine
         module.complete(values, facts)
-    chip: Chip = _convert(values, module.CHIP, "$")
+    chip: Chip = convert(values, module.CHIP, "$")
     return msgspec.structs.replace(chip, provenance=facts)
 
 
@@ -112,7 +112,7 @@ def _split(node: Any, path: str, facts: dict[str, Fact]) -> Any:
     """Plain value of ``node``; the sources on the way go to ``facts`` by path (without ``$.``)."""
     if isinstance(node, dict) and "value" in node:
         fact = {k: v for k, v in node.items() if k != "value"}
-        facts[path[2:]] = _convert(fact, Fact, path)
+        facts[path[2:]] = convert(fact, Fact, path)
         _check_finite(node["value"], path)
         return node["value"]
     if isinstance(node, dict):
@@ -130,21 +130,3 @@ def _check_finite(value: Any, path: str) -> None:
             _check_finite(child, path)
     elif isinstance(value, float) and not math.isfinite(value):
         raise ChipError(f"`{path}` is {value}, expected a finite number")
-
-
-_AT = re.compile(r"^(?P<what>.*?)(?: - at (`key` in )?`\$(?P<at>[^`]*)`)?$", re.DOTALL)
-_FIELD = re.compile(r"^Object (contains unknown|missing required) field `(?P<field>[^`]*)`$")
-
-
-def _convert(value: Any, struct: type[Any], base: str) -> Any:
-    """``msgspec.convert``, with errors that name the full path of the field."""
-    try:
-        return msgspec.convert(value, struct)
-    except msgspec.ValidationError as error:
-        found = _AT.match(str(error))
-        what, at = (found["what"], found["at"] or "") if found else (str(error), "")
-        field = _FIELD.match(what)
-        if field is None:
-            raise ChipError(f"`{base}{at}`: {what}") from None
-        kind = "unknown" if "unknown" in what else "missing"
-        raise ChipError(f"{kind} field `{base}{at}.{field['field']}`") from None

@@ -10,19 +10,21 @@ from typing import Annotated
 import msgspec
 
 from hwsim.chip import Chip, Dtype
+from hwsim.units import (
+    Bytes,
+    Cores,
+    Cycles,
+    GbPerS,
+    Kib,
+    Mhz,
+    Mib,
+    Microseconds,
+    Nanoseconds,
+    PerCycle,
+)
 
-Cores = Annotated[int, msgspec.Meta(ge=1, le=4096)]
-Kib = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
-Mib = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
-Gib = Annotated[int, msgspec.Meta(ge=1, le=1 << 12)]
-Elements = Annotated[int, msgspec.Meta(ge=1, le=1 << 12)]
-Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
-Mhz = Annotated[float, msgspec.Meta(ge=10, le=10_000)]
-GbPerS = Annotated[float, msgspec.Meta(ge=1, le=1_000_000)]
-Cycles = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
-PerCycle = Annotated[float, msgspec.Meta(ge=0.1, le=1_000_000)]
-Nanoseconds = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
-Microseconds = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+WholeGib = Annotated[int, msgspec.Meta(ge=1, le=1 << 12)]
+BlockEdge = Annotated[int, msgspec.Meta(ge=1, le=1 << 12)]  # elements
 
 
 class Mover(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -57,11 +59,11 @@ class AscendChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
     l0c_kib: Kib
     ub_kib: Kib  # of one vector core
     l2_mib: Mib
-    hbm_gib: Gib
+    hbm_gib: WholeGib
 
-    cube_m: Elements  # rows, columns and reduction of the block that the cube makes in one cycle
-    cube_n: Elements
-    cube_k: dict[Dtype, Elements]
+    cube_m: BlockEdge  # rows, columns and reduction of the block that the cube makes in one cycle
+    cube_n: BlockEdge
+    cube_k: dict[Dtype, BlockEdge]
     mmad_issue_cycles: Cycles  # on top of the blocks of an MMAD right behind another
     mmad_startup_cycles: Cycles  # on top of the blocks of an MMAD that found the cube idle
 

@@ -10,10 +10,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from hwsim.chip import Chip, Fact, Positive
+from hwsim.chip import Chip, Fact
 from hwsim.cpu.discover import ASK, discovered
+from hwsim.units import PerCycle, SomeCycles, SomeInstructions, SomeMicroseconds
 
-Asked = Annotated[int, msgspec.Meta(ge=ASK)]  # 0: ask the machine that the file is loaded on
+# 0: ask the machine that the file is loaded on
+AskedCores = Annotated[int, msgspec.Meta(ge=ASK, le=4096)]
+AskedKib = Annotated[int, msgspec.Meta(ge=ASK, le=1 << 24)]  # all last caches of a host
+Asked = Annotated[int, msgspec.Meta(ge=ASK, le=1 << 20)]
 
 
 class CpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -26,24 +30,24 @@ class CpuChip(Chip, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     backend: Literal["cpu"]
     mcpu: str
-    cores: Asked
+    cores: AskedCores
     vector_bytes: Asked  # width of one vector register
     vector_registers: Asked  # that a program names
-    fma_per_cycle: Positive  # vector multiply-accumulates that a core starts in a cycle
-    fma_latency: Positive  # cycles until its sum can be added to
-    loads_per_cycle: Positive  # vector loads of a core
-    stores_per_cycle: Positive  # vector stores of a core
-    forward_cycles: Positive  # from a store to a load of the same address
-    reorder_ops: Positive  # instructions that a core looks ahead
-    l1_kib: Asked  # of one core
-    l1_code_kib: Asked  # of one core, instructions
-    l2_kib: Asked  # of one core
-    l3_kib: Asked  # of the whole chip
+    fma_per_cycle: PerCycle  # vector multiply-accumulates that a core starts in a cycle
+    fma_latency: SomeCycles  # cycles until its sum can be added to
+    loads_per_cycle: PerCycle  # vector loads of a core
+    stores_per_cycle: PerCycle  # vector stores of a core
+    forward_cycles: SomeCycles  # from a store to a load of the same address
+    reorder_ops: SomeInstructions  # instructions that a core looks ahead
+    l1_kib: AskedKib  # of one core
+    l1_code_kib: AskedKib  # of one core, instructions
+    l2_kib: AskedKib  # of one core
+    l3_kib: AskedKib  # of the whole chip
     line_bytes: Asked
-    memory_bytes_per_cycle: Positive  # of the whole chip, from memory
-    cache_bytes_per_cycle: Positive  # of the whole chip, from the last cache
-    l2_bytes_per_cycle: Positive  # of one core, from its second cache
-    start_us: Positive  # handing a parallel loop to the cores
+    memory_bytes_per_cycle: PerCycle  # of the whole chip, from memory
+    cache_bytes_per_cycle: PerCycle  # of the whole chip, from the last cache
+    l2_bytes_per_cycle: PerCycle  # of one core, from its second cache
+    start_us: SomeMicroseconds  # handing a parallel loop to the cores
 
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` that a vector register holds."""
