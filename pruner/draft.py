@@ -27,6 +27,7 @@ from pruner.features import Columns, row_features
 from pruner.machine import blocks_of, machine_of
 from pruner.movers import carriers_us
 from pruner.traffic import streams_of, traffic_of
+from pruner.vector_unit import passes_us
 
 Floats = NDArray[np.float64]
 
@@ -54,11 +55,12 @@ def _npu(table: KernelTable, chip: Chip, of: Columns) -> Floats:
     fewer = rounds / machine.rounds(table)
     across, within = (fewer * us for us in carriers_us(table, chip, machine))
     across = np.maximum(across, _refetched_us(table, chip, of))
+    across = across + fewer * of["transfers_core"] * machine.transfer_wait_us
     filling = 1 / np.maximum(of["block_steps"], 1)  # a pipeline fills once
     staged = np.where(within > 0, 1.0, of["inner_depth"])
     copies = np.maximum(of["stage_depth"], staged)
     core = _overlapped([fewer * of["compute_us"], within], of["inner_depth"], filling)
-    vector = of["vector_us"] / of["core_share"]
+    vector = rounds * passes_us(table, chip, machine)
     start = machine.launch_us + rounds * machine.core_start_us
     return np.asarray(start + _overlapped([core, across, vector], copies, filling))
 

@@ -78,7 +78,8 @@ def _ascend(table: KernelTable, chip: AscendChip, traffic: Traffic) -> Levels:
 def _mlu(table: KernelTable, chip: MluChip, traffic: Traffic) -> Levels:
     of = shares(table, chip)
     fullest = reduce(np.maximum, of.values())
-    one = np.ones(table.n)
+    one, nram = np.ones(table.n), _copies(table, np.minimum, "nram")
+    wram = np.where(of["wram"] > 0, _copies(table, np.minimum, "wram"), nram)  # vectors have none
     return Levels(
         staging_share=of["sram"],
         operand_share=of["wram"],
@@ -86,7 +87,7 @@ def _mlu(table: KernelTable, chip: MluChip, traffic: Traffic) -> Levels:
         fullest_share=fullest,
         spill_share=np.maximum(fullest - 1, 0),
         stage_depth=_copies(table, np.maximum, "sram"),
-        inner_depth=_copies(table, np.minimum, "nram", "wram"),
+        inner_depth=np.minimum(nram, wram),
         occupancy=one,
         resident_threads=one,
         line_use=_line_use(traffic, chip.ddr_line_bytes),

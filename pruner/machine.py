@@ -46,6 +46,7 @@ class Machine:
     cache_bytes_per_us: float
     launch_us: float
     core_start_us: float  # of each round of blocks
+    transfer_wait_us: float  # of each off-chip transfer; 0: they queue, or run beside each other
     caches: bool  # whether bytes that are read again may come from a cache
     fields: Mapping[str, tuple[str, ...]]
 
@@ -139,6 +140,7 @@ def _ascend(chip: AscendChip) -> Machine:
         cache_bytes_per_us=chip.l2_gb_per_s * 1e3,
         launch_us=chip.launch_us,
         core_start_us=chip.core_start_us,
+        transfer_wait_us=0.0,
         caches=True,
         fields={
             "cores": ("cube_cores",),
@@ -161,6 +163,7 @@ def _mlu(chip: MluChip) -> Machine:
         cache_bytes_per_us=chip.sram_bytes_per_cycle * chip.clusters * chip.clock_mhz,
         launch_us=chip.launch_us,
         core_start_us=0.0,
+        transfer_wait_us=chip.ddr_latency_ns / 1e3,
         caches=False,
         fields={
             "cores": ("clusters", "cores_per_cluster"),
@@ -183,6 +186,7 @@ def _gpu(chip: GpuChip) -> Machine:
         cache_bytes_per_us=chip.l2_bytes_clk * chip.clock_mhz,
         launch_us=chip.launch_us,
         core_start_us=0.0,
+        transfer_wait_us=0.0,
         caches=True,
         fields={
             "cores": ("sms",),
@@ -207,6 +211,7 @@ def _cpu(chip: CpuChip) -> Machine:
         cache_bytes_per_us=chip.cache_bytes_per_cycle * CYCLES_PER_US,
         launch_us=chip.start_us,
         core_start_us=0.0,
+        transfer_wait_us=0.0,
         caches=True,
         fields={
             "cores": ("cores",),
