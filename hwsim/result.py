@@ -113,7 +113,6 @@ def longest(times: Sequence[FloatColumn], n: int) -> IntColumn:
     """
     found, most = np.zeros(n, dtype=np.int8), np.fmax(times[0], 0)
     for number, time in enumerate(times[1:], 1):
-        if time.any():
-            np.maximum(found, (time > most) * np.int8(number), out=found)
-            most = np.fmax(most, time)
+        np.maximum(found, (time > most) * np.int8(number), out=found)
+        most = np.fmax(most, time)
     return found.astype(np.int64)

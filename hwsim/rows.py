@@ -95,19 +95,13 @@ class Rows:
 
 def total(columns: Iterable[Floats]) -> Floats:
     """Sum of columns; those that are the number 0 cost nothing."""
-    summands = [c for c in columns if not _is(c, 0)]
+    summands = [c for c in columns if len(c) > 1 or c.any()]
     return reduce(np.add, summands) if summands else np.zeros(1)
 
 
 def scaled(column: Floats, factor: Floats) -> Floats:
-    """``column * factor``; the factor 1 costs nothing, nor the column 0, which stays 0 even where
-    a factor is infinite.
-    """
-    return column if _is(factor, 1) or _is(column, 0) else column * factor
-
-
-def _is(column: Floats, number: int) -> bool:
-    return len(column) == 1 and bool(column[0] == number)
+    """``column * factor``; the number 1 costs nothing."""
+    return column if len(factor) == 1 and factor[0] == 1 else column * factor
 
 
 def where(condition: Any, yes: ArrayLike, no: ArrayLike) -> Floats:

@@ -220,7 +220,8 @@ class Loop:
         return False
 
     def _measure(self, chosen: list[Offer]) -> None:
-        measured = self._recalled.measure([o.job for o in chosen if o.job is not None])
+        jobs = [o.job for o in chosen if o.job is not None]
+        measured = self._recalled.measure(jobs, self.tally.best_us)
         for offer, measurement in zip(chosen, measured, strict=True):
             offer.measurement = measurement
         self.journal.charge(measured)

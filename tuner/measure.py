@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from hwsim.chip import Chip
 from hwsim.farm import trial_seconds
 from hwsim.noise import measure as noisy
 from hwsim.outcome import Outcome, outcomes
-from hwsim.result import Failure
+from hwsim.result import Failure, FloatColumn
 from hwsim.table import KernelTable
 from traces import Measurement
 from tuner import tir
@@ -58,8 +59,13 @@ class Backend(Protocol):
         """Whether it takes replayed schedules only; a simulator takes kernel tables."""
         ...
 
-    def measure(self, jobs: Sequence[Job]) -> list[Measurement]:
-        """One measurement a job, in order."""
+    def measure(self, jobs: Sequence[Job], best_us: float = 0.0) -> list[Measurement]:
+        """One measurement a job, in order.
+
+        ``best_us`` is the best mean so far.  What comes out below it, or below one of ``jobs``
+        before, is run once more and is the mean of both runs: of many measurements the least one is
+        mostly the luckiest.
+        """
         ...
 
 
@@ -80,12 +86,16 @@ class Recalled:
         """As the backend says."""
         return self.backend.needs_schedule
 
-    def measure(self, jobs: Sequence[Job]) -> list[Measurement]:
+    def measure(self, jobs: Sequence[Job], best_us: float = 0.0) -> list[Measurement]:
         """One measurement a job, in order, from memory where it is there."""
-        fresh = [job for job in jobs if job.candidate not in self.known]
-        measured = zip([j.candidate for j in fresh], self.backend.measure(fresh), strict=True)
-        found = dict(measured)
-        return [found.get(j.candidate) or self.known[j.candidate] for j in jobs]
+        found: list[Measurement] = []
+        for remembered, some in groupby(jobs, lambda job: job.candidate in self.known):
+            if remembered:
+                found += [self.known[job.candidate] for job in some]
+            else:
+                found += self.backend.measure(list(some), best_us)
+            best_us = min([best_us, *(m.mean_us for m in found)])
+        return found
 
 
 @dataclass(frozen=True)
@@ -104,9 +114,10 @@ class SimBackend:
     a run it is replayed all the same: what TVM and the reference road say of it is what stands, so
     that nothing is delivered, and nothing compared against, that only the columns vouch for.
 
-    ``repeats`` measurements carry the chip's noise.  Noise-free outcomes are remembered by
-    candidate; the arms and seeds of a benchmark share them through ``memory``.  A schedule that the
-    analysis cannot read is a compile error with the analysis' reason.
+    ``repeats`` measurements, of a new best twice as many, carry the chip's noise.  Noise-free
+    outcomes are remembered by candidate; the arms and seeds of a benchmark share them through
+    ``memory``.  A schedule that the analysis cannot read is a compile error with the analysis'
+    reason.
 
     ``workload`` counts the useful operations for the counters; None takes those that are executed.
     """
@@ -126,31 +137,37 @@ class SimBackend:
         self._workload, self._chip = workload, chip
         self._repeats, self._seed = repeats, seed
         self._memory = memory or Memory()
-        self._best_us = np.inf
 
-    def measure(self, jobs: Sequence[Job]) -> list[Measurement]:
+    def measure(self, jobs: Sequence[Job], best_us: float = 0.0) -> list[Measurement]:
         """One measurement a job; the same seed and candidate give the same latencies."""
         if not jobs:
             return []
         found = self._simulated(jobs)
-        for i, mean_us in enumerate(self._drawn(jobs, found).mean(axis=1)):
-            if mean_us < self._best_us * ROUNDING:
-                found[i] = self._confirmed(jobs[i])
-                drawn = self._drawn([jobs[i]], [found[i]])
-                self._best_us = min(self._best_us, float(drawn.mean()))
-        return self._measurements(found, self._drawn(jobs, found))
+        drawn = list(self._drawn(jobs, found))
+        for i, job in enumerate(jobs):
+            if drawn[i].mean() < best_us * ROUNDING:
+                found[i] = self._confirmed(job)
+                drawn[i] = self._drawn([job], [found[i]], runs=2)[0]
+                best_us = min(best_us, float(drawn[i].mean()))
+        return self._measurements(found, drawn)
 
-    def _drawn(self, jobs: Sequence[Job], found: Sequence[Outcome]) -> FloatMatrix:
-        """Noisy latencies ``(n, repeats)``, ``inf`` for failures."""
+    def _drawn(self, jobs: Sequence[Job], found: Sequence[Outcome], runs: int = 1) -> FloatMatrix:
+        """Noisy latencies ``(n, runs * repeats)``, ``inf`` for failures.
+
+        The first of two runs reads as it does alone.
+        """
         true_us = np.array([o.latency_us for o in found])
         keys = [job.candidate for job in jobs]
-        return noisy(true_us, keys, self._repeats, self._seed, self._chip.noise)
+        return noisy(true_us, keys, runs * self._repeats, self._seed, self._chip.noise)
 
-    def _measurements(self, found: Sequence[Outcome], drawn: FloatMatrix) -> list[Measurement]:
+    def _measurements(
+        self, found: Sequence[Outcome], drawn: Sequence[FloatColumn]
+    ) -> list[Measurement]:
         true_us = np.array([o.latency_us for o in found])
         failure = np.array([int(o.failure) for o in found])
         unroll = np.array([o.unroll_copies for o in found])
         compile_s, run_s = trial_seconds(true_us, unroll, failure, self._repeats, self._chip.bench)
+        run_s = run_s * [len(readings) // self._repeats for readings in drawn]
         return [
             measurement(o, drawn[i].tolist(), compile_s[i], run_s[i]) for i, o in enumerate(found)
         ]

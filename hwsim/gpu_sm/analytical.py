@@ -18,7 +18,7 @@ from hwsim.gpu_sm.chip import SECTOR_BYTES, SUB_PARTITIONS, GpuChip
 from hwsim.gpu_sm.costs import CHIP_WIDE, UNITS, Costs, costs_of
 from hwsim.gpu_sm.occupancy import limits
 from hwsim.result import SimResult, first_exceeded, longest
-from hwsim.rows import Rows, by_blocks, scaled, total, where
+from hwsim.rows import Rows, by_blocks, total, where
 from hwsim.table import KernelTable
 
 Floats = NDArray[np.float64]
@@ -76,11 +76,11 @@ def times_of(costs: Costs, chip: GpuChip) -> Times:
     us = 1e6 / chip.hz
     per_sm = np.ceil(costs.work.blocks / chip.sms)
     factors = _factors(costs, chip, per_sm)
-    units = {u: scaled(costs.demand(u), factors[u]) * us for u in UNITS}
-    epilogue = {u: scaled(clk, factors[u]) * us for u, clk in costs.epilogue.items()}
+    units = {u: costs.demand(u) * factors[u] * us for u in UNITS}
+    epilogue = {u: clk * factors[u] * us for u, clk in costs.epilogue.items()}
     slow = slowdown(chip, {u: units[u] for u in ("fma", "tensor", "lsu")})
     for times in (units, epilogue):
-        times.update({u: scaled(v, slow) for u, v in times.items() if u not in CHIP_WIDE})
+        times.update({u: v * slow for u, v in times.items() if u not in CHIP_WIDE})
     rounds = np.ceil(per_sm / costs.occupancy.blocks_sm)
     return Times(units, epilogue, rounds * _path(costs) * us * slow, slow)
 
@@ -146,7 +146,7 @@ def _counters(costs: Costs, chip: GpuChip, times: Times) -> dict[str, Floats]:
         "occupancy": occupancy.share,
         "waves": work.blocks / (chip.sms * occupancy.blocks_sm),
         "registers": occupancy.registers,
-        "spill_bytes": scaled(work.spill * 32 * 4, work.blocks),
+        "spill_bytes": work.spill * 32 * 4 * work.blocks,
         "l1_hit": traffic.l1_hit,
         "l2_bytes": l2_bytes,
         "dram_bytes": dram_bytes,

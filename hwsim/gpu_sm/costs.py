@@ -160,9 +160,9 @@ def _spill_missed(rows: Rows, chip: GpuChip, occupancy: Occupancy) -> Floats:
     return np.asarray(1 - np.minimum(l1 / np.maximum(footprint, 1), 1))
 
 
-def _load_latency(chip: GpuChip, shares: tuple[Floats, Floats]) -> Floats:
-    """Mean clocks of a load, by the shares of its bytes from beyond L1 and from DRAM."""
-    beyond_l1, beyond_l2 = shares
+def _load_latency(chip: GpuChip, asked: Floats, l2: Floats, dram: Floats) -> Floats:
+    """Mean clocks of a load, of whose ``asked`` bytes some come from L2 and of these from DRAM."""
+    beyond_l1, beyond_l2 = (np.minimum(part / np.maximum(asked, 1), 1) for part in (l2, dram))
     return np.asarray(
         chip.l1_latency
         + beyond_l1 * (chip.l2_latency - chip.l1_latency)
@@ -200,7 +200,9 @@ def _stage_path(
         pipelined = np.minimum(batches, 1) / np.maximum(stages - 1, 1)
         batches = where(stages > 1, pipelined, batches)
     barriers = rows["barriers"] * model.barrier_clk
-    latency = _load_latency(chip, traffic.stage_shares)
+    latency = _load_latency(
+        chip, traffic.asked_stage_bytes, traffic.l2_stage_bytes, traffic.dram_stage_bytes
+    )
     return np.asarray(batches * steps * latency + barriers)
 
 
@@ -225,10 +227,10 @@ def _operand_stalls(
     rows: Rows, chip: GpuChip, access: Mapping[str, Access], work: Work, traffic: Traffic
 ) -> Floats:
     """Waiting for operands: once an iteration, or an access where there are no iterations."""
-    latency = {
-        "_shared_local": np.array([chip.shared_latency]),
-        "_global_local": _load_latency(chip, traffic.direct_shares),
-    }
+    direct = _load_latency(
+        chip, traffic.asked_direct_bytes, traffic.l2_direct_bytes, traffic.dram_direct_bytes
+    )
+    latency = {"_shared_local": np.array([chip.shared_latency]), "_global_local": direct}
     rounds = np.where(work.iterations > 0, work.iterations, np.inf)
     stalls = []
     for kind, clk in latency.items():

@@ -1,14 +1,14 @@
 """What the global streams of a kernel move through L1, L2 and DRAM.
 
 L1 catches what the threads of one block read again while its window of lines stays in the L1 left
-over by shared memory; what L2 catches is in :mod:`hwsim.gpu_sm.l2`.
+over by shared memory.  L2 catches what the blocks of one wave share: they run in step, ordered with
+the columns of the output fastest; across waves it catches what its capacity holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,21 +45,11 @@ class Traffic:
     asked_stage_bytes: Floats  # in sectors that the loads ask L1 for
     asked_direct_bytes: Floats
 
-    @cached_property
-    def direct_shares(self) -> tuple[Floats, Floats]:
-        """Of the bytes that direct loads ask for, the shares from beyond L1 and from DRAM."""
-        return _shares(self.asked_direct_bytes, self.l2_direct_bytes, self.dram_direct_bytes)
-
-    @cached_property
-    def stage_shares(self) -> tuple[Floats, Floats]:
-        """The same of staged loads."""
-        return _shares(self.asked_stage_bytes, self.l2_stage_bytes, self.dram_stage_bytes)
-
     @property
     def l1_hit(self) -> Floats:
         """Share of the sectors that direct loads find in L1."""
-        beyond_l1, _ = self.direct_shares
-        return np.where(self.asked_direct_bytes > 0, 1 - beyond_l1, 0)
+        missed = self.l2_direct_bytes / np.maximum(self.asked_direct_bytes, 1)
+        return np.where(self.asked_direct_bytes > 0, np.maximum(1 - missed, 0), 0)
 
     @property
     def l2_read_bytes(self) -> Floats:
@@ -80,11 +70,6 @@ class Traffic:
     def dram_bytes(self) -> Floats:
         """Both directions between L2 and DRAM."""
         return self.dram_read_bytes + self.dram_write_bytes
-
-
-def _shares(asked: Floats, l2: Floats, dram: Floats) -> tuple[Floats, Floats]:
-    least = np.maximum(asked, 1)
-    return np.minimum(l2 / least, 1), np.minimum(dram / least, 1)
 
 
 def traffic_of(

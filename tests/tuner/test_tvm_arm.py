@@ -105,9 +105,9 @@ def test_a_stopped_run_goes_on_without_measuring_again(tmp_path, monkeypatch):
     measured = []
     simulate = measure.SimBackend.measure
 
-    def counting(self, jobs):
+    def counting(self, jobs, best_us):
         measured.extend(jobs)
-        return simulate(self, jobs)
+        return simulate(self, jobs, best_us)
 
     monkeypatch.setattr(measure.SimBackend, "measure", counting)
     run(ASCEND, tmp_path / "part.jsonl", resume=True)
@@ -224,7 +224,7 @@ class Fixed:
     def __init__(self, measurement: Measurement) -> None:
         self.measurement = measurement
 
-    def measure(self, jobs):
+    def measure(self, jobs, best_us=0.0):
         return [self.measurement] * len(jobs)
 
 

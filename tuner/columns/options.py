@@ -43,5 +43,5 @@ class Options:
         state = np.ones(columns.shape[1], dtype=np.int64)
         for i, (low, digit_of, successor, digits) in enumerate(self._levels):
             digit = digit_of.take(columns[self.start + i] - low, mode="clip")
-            state = successor.take(state * digits + digit, mode="clip")  # faster: none is outside
-        return self._number.take(state, mode="clip") - 1
+            state = successor.take(state * digits + digit)
+        return self._number.take(state) - 1

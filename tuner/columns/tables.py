@@ -7,7 +7,6 @@ most of what a batch of candidates needs is known before its first candidate.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -117,8 +116,8 @@ class Tables:
         """What is left to be done for each batch, and the supports of the tables."""
         plan, indices = self._plan, list(dict.fromkeys(self._supports[s] for s in self._tables))
         at = {support: len(self._supports) + i for i, support in enumerate(indices)}
-        looked_up = [  # "clip": no index is outside, and looking takes as long as taking
-            Step(partial(table.take, mode="clip"), (at[self._supports[slot]],), slot)
+        looked_up = [
+            Step(table.take, (at[self._supports[slot]],), slot)
             for slot, table in self._tables.items()
         ]
         rest = [s for s in plan.steps if s.out not in self._tables]

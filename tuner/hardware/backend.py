@@ -27,8 +27,7 @@ _DEVICE = "cpu"  # the only kind of real chip that has a design space here
 class RealBackend:
     """A real chip: candidates are built ``compile_workers`` at a time and run one after another.
 
-    What comes out as a new best is run once more, in memory of its own, and is the mean of both: of
-    many measurements the least one is mostly the luckiest.
+    A new best is run once more in memory of its own.
 
     ``keep`` hears of each measurement as it is made, so that none is lost when the hardware is.
 
@@ -43,7 +42,6 @@ class RealBackend:
     def __init__(self, name: str, chip: Chip, repeats: int, keep: Keep) -> None:
         self._name, self._chip, self._keep = name, chip, keep
         self._target = spaces.target(chip)
-        self._best_us = float("inf")
         with held():
             self._bench = Bench(name, chip, repeats)
 
@@ -52,7 +50,7 @@ class RealBackend:
         """``local``, or the tracker's address."""
         return self._name
 
-    def measure(self, jobs: Sequence[Job]) -> list[Measurement]:
+    def measure(self, jobs: Sequence[Job], best_us: float = 0.0) -> list[Measurement]:
         """One measurement a job, in order; what does not build or run is a failure.
 
         Raises
@@ -63,7 +61,11 @@ class RealBackend:
         if not jobs:
             return []
         built, compile_s = self._build(jobs)
-        return [self._one(job, b, compile_s) for job, b in zip(jobs, built, strict=True)]
+        found: list[Measurement] = []
+        for job, one in zip(jobs, built, strict=True):
+            found.append(self._one(job, one, compile_s, best_us))
+            best_us = min(best_us, found[-1].mean_us)
+        return found
 
     def _build(self, jobs: Sequence[Job]) -> tuple[list[Any], float]:
         """The builder's results, and the seconds that a worker spent on each on average."""
@@ -73,18 +75,18 @@ class RealBackend:
         workers = min(self._chip.bench.compile_workers, len(jobs))
         return built, (time.perf_counter() - started) * workers / len(jobs)
 
-    def _one(self, job: Job, built: Any, compile_s: float) -> Measurement:
+    def _one(self, job: Job, built: Any, compile_s: float, best_us: float) -> Measurement:
         if failed := of_build(built, BUILD_TIMEOUT_S):
             found = _failed(*failed, compile_s)
         else:
-            found = self._run(job, Path(built.value), compile_s)
+            found = self._run(job, Path(built.value), compile_s, best_us)
         self._keep(job.candidate, found)
         return found
 
-    def _run(self, job: Job, library: Path, compile_s: float) -> Measurement:
+    def _run(self, job: Job, library: Path, compile_s: float, best_us: float) -> Measurement:
         started = time.perf_counter()
         arguments = ArgInfo.from_entry_func(job.handle.schedule.mod, remove_preproc=True)
-        result = self._timed(RunnerInput(str(library), _DEVICE, arguments))
+        result = self._timed(RunnerInput(str(library), _DEVICE, arguments), best_us)
         shutil.rmtree(library.parent, ignore_errors=True)
         run_s = time.perf_counter() - started
         if failed := of_run(result.error_msg):
@@ -93,15 +95,13 @@ class RealBackend:
                     f"{gone}; what was measured is kept, go on with --resume when it is back"
                 )
             return _failed(*failed, compile_s, run_s)
-        found = _measured(result, compile_s, run_s)
-        self._best_us = min(self._best_us, found.mean_us)
-        return found
+        return _measured(result, compile_s, run_s)
 
-    def _timed(self, library: RunnerInput) -> RunnerResult:
+    def _timed(self, library: RunnerInput, best_us: float) -> RunnerResult:
         """One run, two of a new best; the second one's failure is that of both."""
         with held():
             first = self._bench.run(library)
-            if first.error_msg or _measured(first).mean_us >= self._best_us:
+            if first.error_msg or _measured(first).mean_us >= best_us:
                 return first
             second = self._bench.run(library)
         if second.error_msg:
