@@ -52,7 +52,8 @@ class Rows:
         """Column ``name`` as a divisor: 1 where it is less."""
         key = f"{name} >= 1"
         if key not in self._read:
-            self._read[key] = np.maximum(self[name], 1)
+            column = self[name]  # looking takes less than copying
+            self._read[key] = np.maximum(column, 1) if column.min(initial=1) < 1 else column
         return self._read[key]
 
     def __len__(self) -> int:
