@@ -35,9 +35,10 @@ class _Choices:
         """One choice for each steering product, with the least of every term."""
         order = np.argsort(self.steer, kind="stable")
         steer = self.steer[order]
-        first = np.ones(len(steer), dtype=bool)
+        first = np.empty(len(steer), dtype=bool)
+        first[:1] = True
         np.not_equal(steer[1:], steer[:-1], out=first[1:])
-        starts = np.flatnonzero(first)
+        starts = first.nonzero()[0]
         return _Choices(steer[starts], np.minimum.reduceat(self.terms[:, order], starts, axis=1))
 
 
@@ -77,11 +78,12 @@ def _least(
     together = reduce(_Choices.with_, rest) if rest else none
     if len(own.steer) * len(together.steer) > MOST:
         return None
-    scale = np.array([term.coefficient for term in limited.terms])
-    need = (own.terms.T * scale) @ together.terms
-    steered = np.multiply.outer(steer.terms[0].coefficient * own.steer, together.steer)
-    suits = (steered >= bounds[0]) & (steered <= bounds[1])
-    return np.asarray(np.where(suits, need, np.inf).min(axis=1), dtype=np.float64)
+    scale = np.array([[term.coefficient] for term in limited.terms])
+    need = together.terms.T @ (own.terms * scale)  # (choices, v): the least of them is a row's
+    steered = np.multiply.outer(together.steer, steer.terms[0].coefficient * own.steer)
+    need[(steered < bounds[0]) | (steered > bounds[1])] = np.inf
+    least: FloatColumn = np.minimum.reduce(need, axis=0)
+    return least
 
 
 def _left(space: Space, name: str, limited: Quantity, steer: Quantity) -> _Choices:

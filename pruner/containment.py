@@ -32,12 +32,14 @@ def guarded(
 
     A rule that raises, answers anything but a well-formed :class:`Finding`, or does not answer
     within ``PATIENCE_S`` is entered into ``disabled`` and not asked again.  Who is ``trusted`` to
-    answer is not timed.
+    answer well is neither timed nor examined.
     """
     if spec in disabled:
         return None
     try:
-        finding = ask() if trusted else _in_time(ask)
+        if trusted:
+            return ask()
+        finding = _in_time(ask)
         if finding is not None:
             check_finding(finding, n)
     except (Exception, NoAnswer) as error:  # whatever a user's rule may raise

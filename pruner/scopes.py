@@ -14,6 +14,7 @@ from hwsim.mlu_sram.costs import sram_need_bytes
 from hwsim.mlu_sram.limits import nram_need_bytes
 from hwsim.rows import Rows
 from hwsim.table import KernelTable
+from pruner.once import once_a_chip
 
 Scope = Literal["l1", "l0a", "l0b", "l0c", "ub", "nram", "wram", "sram", "shared"]
 
@@ -46,9 +47,18 @@ def scopes_of(backend: str) -> tuple[Scope, ...]:
 
 def capacity(chip: Chip, scope: Scope) -> tuple[float, tuple[str, ...]]:
     """Bytes of the scope that a kernel can use, and the chip's fields that say so."""
-    size, *reserved = SCOPES[scope].fields
+    return _capacities(chip)[scope]
+
+
+@once_a_chip
+def _capacities(chip: Chip) -> dict[Scope, tuple[float, tuple[str, ...]]]:
+    return {scope: _capacity(chip, SCOPES[scope].fields) for scope in scopes_of(chip.backend)}
+
+
+def _capacity(chip: Chip, fields: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+    size, *reserved = fields
     kib = getattr(chip, size) - sum(getattr(chip, field) for field in reserved)
-    return kib * 1024.0, SCOPES[scope].fields
+    return kib * 1024.0, fields
 
 
 def footprint(table: KernelTable, scope: Scope) -> NDArray[np.float64]:

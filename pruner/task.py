@@ -9,10 +9,10 @@ goes has no valid completion.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from itertools import accumulate
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -149,12 +149,21 @@ class Task:
                     )
 
 
+def columns_of_values(task: Task, value: bool | int) -> dict[str, NDArray[Any]]:
+    """For every decision a column ``(v,)`` over its values, all of them one number."""
+    ends = list(accumulate(len(d.values) for d in task.decisions))
+    every = np.full(ends[-1] if ends else 0, value)
+    starts = [0, *ends]
+    return {d.name: every[a:b] for d, a, b in zip(task.decisions, starts, ends, strict=False)}
+
+
 @runtime_checkable
 class TaskRule(Protocol):
     """A task rule; like a trial rule, but over the values of one decision.
 
     ``joint``: its answer depends on which values the *other* decisions have left, so that it is
-    asked again until nothing changes.
+    asked again until nothing changes.  A rule about one quantity alone names it
+    (``about_quantity``) and is not asked about decisions that have no part in it.
     """
 
     name: ClassVar[str]
@@ -186,23 +195,26 @@ class Space:
 
     def __post_init__(self) -> None:
         """Start with every value allowed."""
-        self.allowed = {d.name: np.ones(len(d.values), bool) for d in self.task.decisions}
+        self.allowed = columns_of_values(self.task, True)
         self._by_name: Mapping[str, Decision] = {d.name: d for d in self.task.decisions}
         self._quantities: dict[str, list[Quantity]] = {}
         for quantity in self.task.quantities:
             self._quantities.setdefault(quantity.name, []).append(quantity)
         self._of_values: dict[str, dict[Hashable, Any]] = {}
+        self._extremes: dict[np.ufunc, dict[str, dict[tuple[int, ...], float]]] = {
+            best: {name: {} for name in self.allowed} for best in (np.minimum, np.maximum)
+        }
 
     def least(self, quantity: str, decision: Decision) -> FloatColumn | None:
         """``(v,)``: the least that the quantity can be for each value, over all completions.
 
         ``None`` where the task does not have the quantity or the decision has no part in it.
         """
-        return self._bound(quantity, decision, np.min)
+        return self._bound(quantity, decision, np.minimum)
 
     def most(self, quantity: str, decision: Decision) -> FloatColumn | None:
         """``(v,)``: the most that the quantity can be for each value; ``None`` as for least."""
-        return self._bound(quantity, decision, np.max)
+        return self._bound(quantity, decision, np.maximum)
 
     def quantities(self, name: str) -> Sequence[Quantity]:
         """The task's quantities of a name."""
@@ -212,14 +224,17 @@ class Space:
         """``(v,)``: the product of some parts of each value of a decision."""
         key = (name, parts)
         if key not in self._products:
-            columns = self._by_name[name].values[:, parts]
-            self._products[key] = columns.prod(axis=1).astype(np.float64)
+            values = self._by_name[name].values
+            columns = [values[:, part] for part in parts] or [np.ones(len(values), np.int64)]
+            self._products[key] = reduce(np.multiply, columns).astype(np.float64)
         return self._products[key]
 
     def remove(self, name: str, gone: BoolColumn) -> None:
         """Take values of a decision away."""
         self.allowed[name] = self.allowed[name] & ~gone
         self._of_values.pop(name, None)
+        for extremes in self._extremes.values():
+            extremes[name].clear()
 
     def once(self, name: str, key: Hashable, compute: Callable[[], T]) -> T:
         """What ``compute`` makes of the values that a decision has left, until it loses some."""
@@ -229,9 +244,7 @@ class Space:
         answer: T = known[key]
         return answer
 
-    def _bound(
-        self, name: str, decision: Decision, best: Callable[[FloatColumn], float]
-    ) -> FloatColumn | None:
+    def _bound(self, name: str, decision: Decision, best: np.ufunc) -> FloatColumn | None:
         found = [
             self._total(quantity, decision, best)
             for quantity in self.quantities(name)
@@ -239,24 +252,24 @@ class Space:
         ]
         return reduce(np.maximum, found) if found else None
 
-    def _total(
-        self, quantity: Quantity, decision: Decision, best: Callable[[FloatColumn], float]
-    ) -> FloatColumn:
-        total: FloatColumn = np.zeros(len(decision.values))
+    def _total(self, quantity: Quantity, decision: Decision, best: np.ufunc) -> FloatColumn:
+        """Numbers of Python's as far as possible: numpy takes longer than so few sums."""
+        extremes, fixed, columns = self._extremes[best], 0.0, list[FloatColumn]()
         for term in quantity.terms:
-            rest = term.coefficient * math.prod(
-                self._extreme(other, parts, best)
-                for other, parts in term.parts.items()
-                if other != decision.name
-            )
-            own = term.parts.get(decision.name)
-            total += rest * self.product(decision.name, own) if own else rest
-        return total
+            rest, own = 1.0, None
+            for name, parts in term.parts.items():
+                if name == decision.name:
+                    own = self.product(name, parts)
+                else:
+                    rest *= extremes[name].get(parts) or self._extreme(name, parts, best)
+            if own is None:
+                fixed += term.coefficient * rest
+            else:
+                columns.append(own * (term.coefficient * rest))
+        total = reduce(np.add, columns)
+        return total + fixed if fixed else total
 
-    def _extreme(
-        self, name: str, parts: tuple[int, ...], best: Callable[[FloatColumn], float]
-    ) -> float:
-        def extreme() -> float:
-            return float(best(self.product(name, parts)[self.allowed[name]]))
-
-        return self.once(name, (parts, best), extreme)
+    def _extreme(self, name: str, parts: tuple[int, ...], best: np.ufunc) -> float:
+        found = float(best.reduce(self.product(name, parts)[self.allowed[name]]))
+        self._extremes[best][name][parts] = found
+        return found

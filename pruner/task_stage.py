@@ -10,7 +10,7 @@ from hwsim.chip import Chip
 from pruner.containment import Disabled, guarded, ships
 from pruner.rule import BoolColumn, Finding
 from pruner.spec import print_rule
-from pruner.task import Decision, Space, Task, TaskRule
+from pruner.task import Decision, Space, Task, TaskRule, columns_of_values
 from pruner.task_result import Remark, TaskResult
 
 _MAX_ROUNDS = 8  # a joint rule that still changes after that many keeps what it has
@@ -40,12 +40,13 @@ class _Run:
 
     def __init__(self, stage: TaskStage, task: Task, protected: Mapping[str, BoolColumn]) -> None:
         self.stage, self.task, self.space, self.protected = stage, task, Space(task), protected
-        self.code = {d.name: np.full(len(d.values), -1, np.int64) for d in task.decisions}
+        self.code = columns_of_values(task, -1)
         self.findings: dict[tuple[str, int], Finding] = {}
         self.remarks: dict[tuple[str, int], Remark] = {}
         self._settled: dict[str, set[int]] = {d.name: set() for d in task.decisions}
         self.infeasible: str | None = None
         self._joint = [i for i, rule in enumerate(stage.rules) if rule.joint]
+        self._about = [self._decisions_of(rule) for rule in stage.rules]
 
     def result(self) -> TaskResult:
         changed = self._sweep(range(len(self.stage.rules)))
@@ -72,15 +73,24 @@ class _Run:
     def _sweep(self, rules: Sequence[int]) -> bool:
         changed = False
         for i in rules:
-            for decision in self.task.decisions:
+            for decision in self._about[i]:
                 changed |= self._ask(i, decision)
         return changed
 
+    def _decisions_of(self, rule: TaskRule) -> Sequence[Decision]:
+        """Those that the rule may have something to say about."""
+        about: str | None = getattr(rule, "about_quantity", None)
+        if about is None:
+            return self.task.decisions
+        involved = [q.decisions for q in self.space.quantities(about)]
+        return [d for d in self.task.decisions if any(d.name in names for names in involved)]
+
     def _ask(self, index: int, decision: Decision) -> bool:
         """Ask one rule about one decision; True where values went."""
-        if index in self._settled[decision.name]:
+        settled = self._settled[decision.name]
+        if index in settled:
             return False
-        self._settled[decision.name].add(index)
+        settled.add(index)
         rule, spec = self.stage.rules[index], self.stage.specs[index]
         finding = guarded(
             spec,
@@ -91,13 +101,15 @@ class _Run:
         )
         if finding is None or (decision.name, index) in self.remarks:
             return False
+        self.findings[decision.name, index] = finding
+        if finding.keep.all():
+            return False
         allowed = self.space.allowed[decision.name]
         gone = allowed & ~finding.keep
         if decision.name in self.protected:
             gone &= ~self.protected[decision.name]
         if not (allowed & ~gone).any():
             gone = self._rescue(index, decision, finding, allowed)
-        self.findings[decision.name, index] = finding
         if not gone.any():
             return False
         self._remove(index, decision, gone)

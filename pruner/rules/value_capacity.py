@@ -32,18 +32,23 @@ class ValueCapacity:
         return (SCOPES[self.scope].backend,)
 
     @property
+    def about_quantity(self) -> str:
+        """Bytes of the scope."""
+        return f"{self.scope}_bytes"
+
+    @property
     def hard(self) -> bool:
         """The SRAM of the MLU spills; every other memory is a limit."""
         return self.scope != "sram"
 
     def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
         """Least bytes of each value against the scope's size."""
-        least = space.least(f"{self.scope}_bytes", decision)
+        least = space.least(self.about_quantity, decision)
         if least is None:
             return None
         have, fields = capacity(chip, self.scope)
         return limit(
-            f"{self.scope}_bytes",
+            self.about_quantity,
             least,
             have,
             "B",

@@ -25,6 +25,7 @@ class ValuePipeline:
     backends: ClassVar[tuple[str, ...]] = ("gpu_sm",)
     hard: ClassVar[bool] = True
     joint: ClassVar[bool] = True
+    about_quantity: ClassVar[str] = "pipeline_extent"
 
     min_steps: int = 2
 

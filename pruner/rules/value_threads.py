@@ -26,6 +26,7 @@ class ValueThreads:
     backends: ClassVar[tuple[str, ...]] = ("gpu_sm",)
     hard: ClassVar[bool] = True
     joint: ClassVar[bool] = True
+    about_quantity: ClassVar[str] = "threads"
 
     bound: Literal["most", "least"]
 
