@@ -75,9 +75,14 @@ def _overlapped(parts: Sequence[Floats], copies: Floats, filling: Floats) -> Flo
 
 
 def _refetched_us(table: KernelTable, chip: Chip, of: Columns) -> Floats:
-    """All bytes that cross the edge of the cores, at the rate of where they come from."""
-    rate = machine_of(chip).memory_bytes_per_us(traffic_of(table).unique_bytes)
-    return np.asarray(_crossing_bytes(table, of) / rate)
+    """All bytes that cross the edge of the cores: the distinct ones at the rate of where they come
+    from, what comes again at the cache's, which may have kept it.
+    """
+    machine, crossing = machine_of(chip), _crossing_bytes(table, of)
+    unique = traffic_of(table).unique_bytes
+    once = np.minimum(unique, crossing)
+    first, again = (machine.memory_bytes_per_us(held) for held in (unique, np.zeros(table.n)))
+    return np.asarray(once / first + (crossing - once) / again)
 
 
 def _crossing_bytes(table: KernelTable, of: Columns) -> Floats:

@@ -74,6 +74,25 @@ def test_two_copies_of_a_buffer_overlap_what_one_does_not() -> None:
     assert double < single
 
 
+def test_what_comes_again_comes_from_the_cache() -> None:
+    """More than L2 holds, twice and three times: a time more is a time at the rate of L2."""
+    chip, mib = CHIPS["ascend_cube"], 2.0**20
+    distinct = 2 * chip.l2_mib * mib
+    table = KernelTable.of(
+        "ascend_cube",
+        blocks=24,
+        mm_count=1,
+        a_gm_l1_bytes=16384.0,
+        a_gm_l1_run_bytes=16384.0,
+        a_gm_l1_count=[times * distinct / 24 / 16384 for times in (2, 3)],
+        a_gm_l1_unique_bytes=distinct,
+        l1_buffers=2,
+        k_steps=1e6,
+    )
+    twice, thrice = draft_us(table, chip)
+    assert thrice - twice == pytest.approx(distinct / (chip.l2_gb_per_s * 1e3), rel=0.01)
+
+
 def test_cores_that_the_chip_file_lacks_do_not_make_a_second_round() -> None:
     """24 blocks are drafted alike on 18 cores and on 24; 25 are not, but one round on 24."""
     chip = CHIPS["ascend_cube"]
