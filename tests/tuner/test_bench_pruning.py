@@ -1,6 +1,6 @@
 """What pruning costs on real sketches; run with ``--benchmark-enable``.
 
-The targets: task stage below 1 ms a sketch, trial stage below 0.2 ms for a candidate alone and
+The targets: task stage below 1 ms a task, trial stage below 0.2 ms for a candidate alone and
 5 us a candidate in a batch.  Counted from a kernel table to a judgement, and from decisions to a
 judgement; written-out verdicts are not in it.  The time a candidate is in ``extra_info`` as
 ``us_per_candidate``.  The rules run in Python: ``native/test_bench_native.py`` has C++.
