@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from hwsim.chips import load_chip
 from hwsim.fidelity.data import MeasuredError, Part
+from hwsim.fidelity.report import datasets
 from hwsim.gpu_sm.gemm import clblast_gemm
+from pruner.draft import draft_us
 from tuner.bench.silicon import _problems, spaces, table
 
 FOLDER = os.environ.get("PRUNELAB_MEASURED", "")
@@ -47,9 +50,12 @@ def test_a_folder_without_measurements_is_told(tmp_path: Path) -> None:
         list(spaces(tmp_path))
 
 
-@pytest.mark.skipif(
+measured = pytest.mark.skipif(
     not FOLDER, reason="published measurements are not part of the project: set PRUNELAB_MEASURED"
 )
+
+
+@measured
 def test_real_chips_lose_nothing_and_the_draft_beats_chance() -> None:
     found = list(spaces(Path(FOLDER)))
     assert len(found) >= 3
@@ -58,3 +64,12 @@ def test_real_chips_lose_nothing_and_the_draft_beats_chance() -> None:
         assert space.regret == 0
         assert space.spearman > 0.5
         assert space.first[0] < space.random[0]
+
+
+@measured
+def test_the_draft_orders_the_tiles_of_real_mlus() -> None:
+    """All 26 of the experiments, five problems together, as the simulator's report has them."""
+    parts = [p for name, p in datasets(Path(FOLDER), "validation") if name == "tile_experiments"]
+    (part,) = (p for p in parts if isinstance(p, Part) and p.measure == "latency")
+    draft = draft_us(part.table, part.chip)
+    assert spearmanr(draft, part.measured).statistic > 0.95
