@@ -132,8 +132,9 @@ class _Run:
             text = f"{spec} would leave no value of {decision.name}: passed over"
             gone = np.zeros_like(allowed)
         else:
-            worst = np.where(allowed, finding.violation(), np.inf)
-            gone = allowed & (np.arange(len(allowed)) != int(np.argmin(worst)))
+            left = np.flatnonzero(allowed)  # not one of them may fit by any measure
+            gone = allowed.copy()
+            gone[left[np.argmin(finding.violation()[left])]] = False
             text = f"{spec} rules out every value of {decision.name}: the safest one is left"
             self.infeasible = self.infeasible or text
         self.remarks[decision.name, index] = Remark(spec, decision.name, text)

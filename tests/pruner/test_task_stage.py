@@ -83,6 +83,8 @@ def run(task: Task, rules: str = "default", chip: Chip = GPU) -> TaskResult:
 def test_no_value_goes_that_a_valid_candidate_has(extent: int, scale: float, floor: int) -> None:
     task = gemm(extent, scale, floor)
     alive, result = valid_values(task, GPU), run(task)
+    assert not result.disabled
+    assert all(mask.any() for mask in result.allowed.values())
     if result.infeasible:
         assert not any(mask.any() for mask in alive.values())
         return
@@ -159,6 +161,19 @@ def test_infeasible_sketch_is_reported_and_keeps_its_safest_value() -> None:
         == "value-threads{bound=most} rules out every value of x: the safest one is left"
     )
     assert result.values("x").tolist() == [[2048]]
+
+
+def test_where_no_completion_exists_a_value_that_is_left_stays() -> None:
+    """Powers of 6, none of which is from 1000 to 1024; the first value of x is gone by then."""
+    x, *rest = (choice("x", "threads", [2048, 1]), *(choice(n, "threads", [1, 6]) for n in "abcde"))
+    threads = Quantity("threads", "threads", (Term(1.0, tuple((n, 0) for n in "xabcde")),))
+    shared = Quantity("shared_bytes", "B", (Term(1.0, (("x", 0),)),))
+    result = run(Task("t", "gpu_sm", (x, *rest), (threads, shared), thread_floor=1000))
+    assert (
+        result.infeasible == "value-completion rules out every value of x: the safest one is left"
+    )
+    assert result.values("x").tolist() == [[1]]
+    assert not result.disabled
 
 
 def test_soft_rule_that_would_leave_nothing_is_passed_over() -> None:
