@@ -8,13 +8,14 @@ product's least by itself can only make the answer smaller: it stays a lower bou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
 
 from pruner.rule import BoolColumn, FloatColumn
-from pruner.task import Decision, Quantity, Space
+from pruner.task import Decision, Known, Product, Quantity, Space
 
 MOST = 65_536  # combinations; with more than that nothing is said
 
@@ -61,6 +62,39 @@ def least_together(
     return reduce(np.maximum, said) if said else None
 
 
+def all_suit(
+    space: Space,
+    decision: Decision,
+    limited: str,
+    steering: str,
+    bounds: tuple[float, float],
+    have: float,
+) -> bool:
+    """True where the completions with the least of ``steering`` show that no value that is left
+    exceeds ``have`` of ``limited``: they keep to the bounds and need no more.
+    """
+    steer = space.quantities(steering)
+    if len(steer) != 1 or len(steer[0].terms) != 1:
+        return False
+    name, by = decision.name, steer[0].terms[0].products
+    if steer[0].total(name, space.smallest, space.smallest) < bounds[0]:
+        return False
+    if steer[0].total(name, space.smallest, space.largest) > bounds[1]:
+        return False
+    beside = Known(partial(_least_beside, space, by), {})
+    return all(q.total(name, beside, space.largest) <= have for q in space.quantities(limited))
+
+
+def _least_beside(space: Space, steering: Mapping[str, Product], product: Product) -> float:
+    """The least of a product among the values left of its decision that steer least."""
+    name, _ = product
+    if name not in steering:
+        return space.smallest[product]
+    by, left = steering[name], space.allowed[name]
+    steers_least = space.products[by] == space.smallest[by]
+    return float(np.minimum.reduce(space.products[product][left & steers_least]))
+
+
 def _least(
     space: Space,
     decision: Decision,
@@ -98,6 +132,7 @@ def _choices(
     steer: Quantity,
     allowed: BoolColumn | slice = slice(None),
 ) -> _Choices:
-    products = [space.product(name, term.parts.get(name, ())) for term in limited.terms]
-    own = space.product(name, steer.terms[0].parts.get(name, ()))
+    none = name, ()
+    products = [space.products[term.products.get(name, none)] for term in limited.terms]
+    own = space.products[steer.terms[0].products.get(name, none)]
     return _Choices(own[allowed], np.array(products)[:, allowed])

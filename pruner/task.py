@@ -9,9 +9,11 @@ goes has no valid completion.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from dataclasses import dataclass
+from functools import cached_property, partial, reduce
 from itertools import accumulate
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -23,7 +25,11 @@ from pruner.rule import BoolColumn, Finding, FloatColumn
 from pruner.verdict import Stage
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+Amount = TypeVar("Amount", float, FloatColumn)
 IntMatrix = NDArray[np.int64]
+Product = tuple[str, tuple[int, ...]]  # a decision and some of its parts
 Meaning = Literal[
     "tile", "vector_lanes", "unroll", "cores", "threads", "buffers", "location", "steps"
 ]  # "steps": iterations of a template's innermost loop
@@ -90,12 +96,12 @@ class Term:
     factors: tuple[tuple[str, int], ...]
 
     @cached_property
-    def parts(self) -> dict[str, tuple[int, ...]]:
-        """The factors' parts by decision."""
-        found: dict[str, tuple[int, ...]] = {}
+    def products(self) -> dict[str, Product]:
+        """The factors by decision."""
+        parts: dict[str, tuple[int, ...]] = {}
         for name, part in self.factors:
-            found[name] = (*found.get(name, ()), part)
-        return found
+            parts[name] = (*parts.get(name, ()), part)
+        return {name: (name, of) for name, of in parts.items()}
 
 
 @dataclass(frozen=True)
@@ -112,11 +118,34 @@ class Quantity:
     @cached_property
     def decisions(self) -> frozenset[str]:
         """The decisions that its terms have factors of."""
-        return frozenset(name for term in self.terms for name in term.parts)
+        return frozenset(name for term in self.terms for name in term.products)
 
     def involves(self, decision: str) -> bool:
         """Whether one of its terms has a factor of the decision."""
         return decision in self.decisions
+
+    def total(
+        self, decision: str, others: Mapping[Product, float], own: Mapping[Product, Amount]
+    ) -> Amount:
+        """The sum with ``own`` for the decision's products and ``others`` for the rest.
+
+        Numbers of Python's as far as possible: numpy takes longer than so few sums.
+        """
+        fixed, amounts = 0.0, list[Amount]()
+        for term in self.terms:
+            rest, mine = 1.0, None
+            for name, product in term.products.items():
+                if name == decision:
+                    mine = own[product]
+                else:
+                    rest *= others[product]
+            if mine is None:
+                fixed += term.coefficient * rest
+            else:
+                amounts.append(mine * (term.coefficient * rest))
+        total: Any = reduce(operator.add, amounts) if amounts else 0.0
+        answer: Amount = total + fixed if fixed else total
+        return answer
 
 
 @dataclass(frozen=True)
@@ -148,6 +177,35 @@ class Task:
                         f"quantity {quantity.name!r}: no decision {name!r} with part {part}"
                     )
 
+    @cached_property
+    def products(self) -> dict[Product, FloatColumn]:
+        """All that its quantities are made of, for each value ``(v,)`` of their decisions."""
+        terms = (term for quantity in self.quantities for term in quantity.terms)
+        values = {d.name: d.values for d in self.decisions}
+        return {p: product(values[p[0]], p[1]) for t in terms for p in t.products.values()}
+
+    @cached_property
+    def smallest(self) -> dict[Product, float]:
+        """The least of each product over all values."""
+        return self._extremes(np.minimum)
+
+    @cached_property
+    def largest(self) -> dict[Product, float]:
+        """The most of each product over all values."""
+        return self._extremes(np.maximum)
+
+    def _extremes(self, best: np.ufunc) -> dict[Product, float]:
+        columns = self.products.values()
+        starts = [0, *accumulate(len(c) for c in columns)][:-1]
+        found = best.reduceat(np.concatenate(list(columns)), starts).tolist() if columns else []
+        return dict(zip(self.products, found, strict=True))
+
+
+def product(values: IntMatrix, parts: tuple[int, ...]) -> FloatColumn:
+    """``(v,)``: the product of some parts of each value."""
+    columns = [values[:, part] for part in parts] or [np.ones(len(values), np.int64)]
+    return reduce(np.multiply, columns).astype(np.float64)
+
 
 def columns_of_values(task: Task, value: bool | int) -> dict[str, NDArray[Any]]:
     """For every decision a column ``(v,)`` over its values, all of them one number."""
@@ -162,8 +220,10 @@ class TaskRule(Protocol):
     """A task rule; like a trial rule, but over the values of one decision.
 
     ``joint``: its answer depends on which values the *other* decisions have left, so that it is
-    asked again until nothing changes.  A rule about one quantity alone names it
-    (``about_quantity``) and is not asked about decisions that have no part in it.
+    asked again until nothing changes.  A rule about quantities alone names them (``about``) and is
+    not asked about decisions that have no part in any.  A rule that ships may have
+    ``spares(space, decision, chip)``, True where a few numbers show that no value that is left has
+    to go: ``check`` is then asked when somebody reads the finding.
     """
 
     name: ClassVar[str]
@@ -185,91 +245,97 @@ class TaskRule(Protocol):
         ...
 
 
-@dataclass
+class Known(dict[K, V]):
+    """Answers to what was asked; what was not yet is found out by ``find``."""
+
+    def __init__(self, find: Callable[[K], V], known: Mapping[K, V]) -> None:
+        """Start with what is known."""
+        super().__init__(known)
+        self.find = find
+
+    def __missing__(self, key: K) -> V:
+        """Find out, once."""
+        self[key] = answer = self.find(key)
+        return answer
+
+
 class Space:
-    """A task and what is left of it: ``allowed[name]`` is a mask ``(v,)`` over the values."""
+    """A task and what is left of it: ``allowed[name]`` is a mask ``(v,)`` over the values.
 
-    task: Task
-    allowed: dict[str, BoolColumn] = field(init=False)
-    _products: dict[tuple[str, tuple[int, ...]], FloatColumn] = field(default_factory=dict)
+    ``products``: of each value ``(v,)``; ``smallest`` and ``largest`` among those that are left.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, task: Task) -> None:
         """Start with every value allowed."""
-        self.allowed = columns_of_values(self.task, True)
-        self._by_name: Mapping[str, Decision] = {d.name: d for d in self.task.decisions}
+        self.task = task
+        self.allowed: dict[str, BoolColumn] = columns_of_values(task, True)
+        self.products = Known(self._product, task.products)
+        self.smallest = Known(partial(self._extreme, np.minimum), task.smallest)
+        self.largest = Known(partial(self._extreme, np.maximum), task.largest)
+        self._of_left: dict[str, dict[Hashable, Any]] = {name: {} for name in self.allowed}
         self._quantities: dict[str, list[Quantity]] = {}
-        for quantity in self.task.quantities:
+        for quantity in task.quantities:
             self._quantities.setdefault(quantity.name, []).append(quantity)
-        self._of_values: dict[str, dict[Hashable, Any]] = {}
-        self._extremes: dict[np.ufunc, dict[str, dict[tuple[int, ...], float]]] = {
-            best: {name: {} for name in self.allowed} for best in (np.minimum, np.maximum)
-        }
 
     def least(self, quantity: str, decision: Decision) -> FloatColumn | None:
         """``(v,)``: the least that the quantity can be for each value, over all completions.
 
         ``None`` where the task does not have the quantity or the decision has no part in it.
         """
-        return self._bound(quantity, decision, np.minimum)
+        found = self._totals(quantity, decision, self.smallest, self.products)
+        return reduce(np.maximum, found) if found else None
 
     def most(self, quantity: str, decision: Decision) -> FloatColumn | None:
         """``(v,)``: the most that the quantity can be for each value; ``None`` as for least."""
-        return self._bound(quantity, decision, np.maximum)
+        found = self._totals(quantity, decision, self.largest, self.products)
+        return reduce(np.maximum, found) if found else None
+
+    def most_of_least(self, quantity: str, decision: Decision) -> float:
+        """What :meth:`least` exceeds for no value that is left."""
+        found = self._totals(quantity, decision, self.smallest, self.largest)
+        return max(found, default=-math.inf)
+
+    def least_of_most(self, quantity: str, decision: Decision) -> float:
+        """What :meth:`most` stays below for no value that is left."""
+        found = self._totals(quantity, decision, self.largest, self.smallest)
+        return max(found, default=math.inf)
 
     def quantities(self, name: str) -> Sequence[Quantity]:
         """The task's quantities of a name."""
         return self._quantities.get(name, ())
 
-    def product(self, name: str, parts: tuple[int, ...]) -> FloatColumn:
-        """``(v,)``: the product of some parts of each value of a decision."""
-        key = (name, parts)
-        if key not in self._products:
-            values = self._by_name[name].values
-            columns = [values[:, part] for part in parts] or [np.ones(len(values), np.int64)]
-            self._products[key] = reduce(np.multiply, columns).astype(np.float64)
-        return self._products[key]
-
     def remove(self, name: str, gone: BoolColumn) -> None:
         """Take values of a decision away."""
         self.allowed[name] = self.allowed[name] & ~gone
-        self._of_values.pop(name, None)
-        for extremes in self._extremes.values():
-            extremes[name].clear()
+        self._of_left[name].clear()
+        for extremes in (self.smallest, self.largest):
+            for product in [p for p in extremes if p[0] == name]:
+                del extremes[product]
 
     def once(self, name: str, key: Hashable, compute: Callable[[], T]) -> T:
         """What ``compute`` makes of the values that a decision has left, until it loses some."""
-        known = self._of_values.setdefault(name, {})
+        known = self._of_left[name]
         if key not in known:
             known[key] = compute()
         answer: T = known[key]
         return answer
 
-    def _bound(self, name: str, decision: Decision, best: np.ufunc) -> FloatColumn | None:
-        found = [
-            self._total(quantity, decision, best)
-            for quantity in self.quantities(name)
-            if quantity.involves(decision.name)
+    def _totals(
+        self,
+        quantity: str,
+        decision: Decision,
+        others: Mapping[Product, float],
+        own: Mapping[Product, Amount],
+    ) -> list[Amount]:
+        return [
+            q.total(decision.name, others, own)
+            for q in self.quantities(quantity)
+            if decision.name in q.decisions
         ]
-        return reduce(np.maximum, found) if found else None
 
-    def _total(self, quantity: Quantity, decision: Decision, best: np.ufunc) -> FloatColumn:
-        """Numbers of Python's as far as possible: numpy takes longer than so few sums."""
-        extremes, fixed, columns = self._extremes[best], 0.0, list[FloatColumn]()
-        for term in quantity.terms:
-            rest, own = 1.0, None
-            for name, parts in term.parts.items():
-                if name == decision.name:
-                    own = self.product(name, parts)
-                else:
-                    rest *= extremes[name].get(parts) or self._extreme(name, parts, best)
-            if own is None:
-                fixed += term.coefficient * rest
-            else:
-                columns.append(own * (term.coefficient * rest))
-        total = reduce(np.add, columns)
-        return total + fixed if fixed else total
+    def _product(self, asked: Product) -> FloatColumn:
+        name, parts = asked
+        return product(next(d.values for d in self.task.decisions if d.name == name), parts)
 
-    def _extreme(self, name: str, parts: tuple[int, ...], best: np.ufunc) -> float:
-        found = float(best.reduce(self.product(name, parts)[self.allowed[name]]))
-        self._extremes[best][name][parts] = found
-        return found
+    def _extreme(self, best: np.ufunc, product: Product) -> float:
+        return float(best.reduce(self.products[product][self.allowed[product[0]]]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ from pruner.explain import verdict_of
 from pruner.rule import BoolColumn, Finding
 from pruner.task import Decision, IntMatrix, Task
 from pruner.verdict import WHITELIST, Explanation, Verdict, kept, whitelisted
+
+Answer = Callable[[], Finding | None]  # made when it is read where nothing has to go
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class TaskResult:
     allowed: Mapping[str, BoolColumn]
     code: Mapping[str, Any]  # (v,) index of the rule that pruned a value, -1 where none did
     rules: tuple[str, ...]
-    findings: Mapping[tuple[str, int], Finding]  # last finding of a rule on a decision
+    answers: Mapping[tuple[str, int], Answer]  # the last one of a rule on a decision
     hard: tuple[bool, ...]
     remarks: tuple[Remark, ...] = ()
     infeasible: str | None = None
@@ -65,6 +67,11 @@ class TaskResult:
         """For each part of a tile, the distinct factors that some allowed value uses."""
         return [np.unique(column) for column in self.values(decision).T]
 
+    def finding(self, decision: str, rule: int) -> Finding | None:
+        """The last one of a rule (an index) on a decision; ``None`` where it had nothing to say."""
+        answer = self.answers.get((decision, rule))
+        return answer() if answer else None
+
     def verdict(self, decision: str, value: int) -> Verdict:
         """The deciding verdict of one value (an index into the decision's ``values``)."""
         code = int(self.code[decision][value])
@@ -77,7 +84,7 @@ class TaskResult:
 
     def explain(self, decision: str, value: int) -> Explanation:
         """The chain of one value: every rule that had something to say, then the outcome."""
-        asked = [i for i in range(len(self.rules)) if (decision, i) in self.findings]
+        asked = [i for i in range(len(self.rules)) if self.finding(decision, i) is not None]
         chain, last = (
             [self._verdict(decision, value, i) for i in asked],
             self.verdict(decision, value),
@@ -98,11 +105,12 @@ class TaskResult:
 
     def _objecting(self, decision: str, value: int) -> int | None:
         """The first rule that objects to the value."""
-        said = ((i, self.findings.get((decision, i))) for i in range(len(self.rules)))
+        said = ((i, self.finding(decision, i)) for i in range(len(self.rules)))
         return next((i for i, f in said if f is not None and not f.keep[value]), None)
 
     def _verdict(self, decision: str, value: int, rule: int) -> Verdict:
-        finding = self.findings[decision, rule]
+        finding = self.finding(decision, rule)
+        assert finding is not None
         return verdict_of("task", self.rules[rule], self.hard[rule], finding, value, self.chip)
 
     def _decision(self, name: str) -> Decision:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,9 +12,7 @@ from pruner.containment import Disabled, guarded, ships
 from pruner.rule import BoolColumn, Finding
 from pruner.spec import print_rule
 from pruner.task import Decision, Space, Task, TaskRule, columns_of_values
-from pruner.task_result import Remark, TaskResult
-
-_MAX_ROUNDS = 8  # a joint rule that still changes after that many keeps what it has
+from pruner.task_result import Answer, Remark, TaskResult
 
 
 class TaskStage:
@@ -25,6 +24,7 @@ class TaskStage:
         self.rules = tuple(r for r in rules if chip.backend in r.backends)
         self.specs = tuple(print_rule(r) for r in self.rules)
         self.trusted = tuple(ships(r) for r in self.rules)
+        self.spares = tuple(getattr(r, "spares", None) if ships(r) else None for r in self.rules)
         self.disabled: Disabled = {}
 
     def run(self, task: Task, protected: Mapping[str, BoolColumn] | None = None) -> TaskResult:
@@ -41,7 +41,7 @@ class _Run:
     def __init__(self, stage: TaskStage, task: Task, protected: Mapping[str, BoolColumn]) -> None:
         self.stage, self.task, self.space, self.protected = stage, task, Space(task), protected
         self.code = columns_of_values(task, -1)
-        self.findings: dict[tuple[str, int], Finding] = {}
+        self.answers: dict[tuple[str, int], Answer] = {}
         self.remarks: dict[tuple[str, int], Remark] = {}
         self._settled: dict[str, set[int]] = {d.name: set() for d in task.decisions}
         self.infeasible: str | None = None
@@ -50,9 +50,7 @@ class _Run:
 
     def result(self) -> TaskResult:
         changed = self._sweep(range(len(self.stage.rules)))
-        for _ in range(_MAX_ROUNDS):
-            if not changed:
-                break
+        while changed:  # this ends: every change takes a value
             changed = self._sweep(self._joint)
         stage = self.stage
         return TaskResult(
@@ -62,7 +60,7 @@ class _Run:
             self.space.allowed,
             self.code,
             stage.specs,
-            self.findings,
+            self.answers,
             tuple(r.hard for r in stage.rules),
             tuple(self.remarks.values()),
             self.infeasible,
@@ -79,29 +77,33 @@ class _Run:
 
     def _decisions_of(self, rule: TaskRule) -> Sequence[Decision]:
         """Those that the rule may have something to say about."""
-        about: str | None = getattr(rule, "about_quantity", None)
+        about: tuple[str, ...] | None = getattr(rule, "about", None)
         if about is None:
             return self.task.decisions
-        involved = [q.decisions for q in self.space.quantities(about)]
-        return [d for d in self.task.decisions if any(d.name in names for names in involved)]
+        names = set[str]().union(*(q.decisions for a in about for q in self.space.quantities(a)))
+        return [d for d in self.task.decisions if d.name in names] if names else ()
 
     def _ask(self, index: int, decision: Decision) -> bool:
         """Ask one rule about one decision; True where values went."""
-        settled = self._settled[decision.name]
-        if index in settled:
+        settled, key = self._settled[decision.name], (decision.name, index)
+        if index in settled or key in self.remarks:
             return False
         settled.add(index)
-        rule, spec = self.stage.rules[index], self.stage.specs[index]
+        rule, spares = self.stage.rules[index], self.stage.spares[index]
+        ask = partial(rule.check, self.space, decision, self.stage.chip)
+        if spares is not None and spares(self.space, decision, self.stage.chip):
+            self.answers[key] = ask  # the same when all is settled: what changes it asks again
+            return False
         finding = guarded(
-            spec,
-            lambda: rule.check(self.space, decision, self.stage.chip),
+            self.stage.specs[index],
+            ask,
             len(decision.values),
             self.stage.disabled,
             trusted=self.stage.trusted[index],
         )
-        if finding is None or (decision.name, index) in self.remarks:
+        if finding is None:
             return False
-        self.findings[decision.name, index] = finding
+        self.answers[key] = lambda: finding
         if finding.keep.all():
             return False
         allowed = self.space.allowed[decision.name]

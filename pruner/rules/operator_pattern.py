@@ -41,7 +41,7 @@ class OperatorPattern:
             return None
         most, name, pattern = min(found, key=lambda f: f[:2])
         parts = tuple(i for i, role in enumerate(decision.roles) if role == pattern.role)
-        need = space.product(decision.name, parts)
+        need = space.products[decision.name, parts]
         return Finding(
             keep=need <= most,
             quantity=f"{pattern.role}_iterations",

@@ -32,23 +32,28 @@ class ValueCapacity:
         return (SCOPES[self.scope].backend,)
 
     @property
-    def about_quantity(self) -> str:
+    def about(self) -> tuple[str, ...]:
         """Bytes of the scope."""
-        return f"{self.scope}_bytes"
+        return (f"{self.scope}_bytes",)
 
     @property
     def hard(self) -> bool:
         """The SRAM of the MLU spills; every other memory is a limit."""
         return self.scope != "sram"
 
+    def spares(self, space: Space, decision: Decision, chip: Chip) -> bool:
+        """Whether the least bytes of all values that are left fit."""
+        return space.most_of_least(self.about[0], decision) <= capacity(chip, self.scope)[0]
+
     def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
         """Least bytes of each value against the scope's size."""
-        least = space.least(self.about_quantity, decision)
+        quantity = self.about[0]
+        least = space.least(quantity, decision)
         if least is None:
             return None
         have, fields = capacity(chip, self.scope)
         return limit(
-            self.about_quantity,
+            quantity,
             least,
             have,
             "B",

@@ -9,7 +9,7 @@ import numpy as np
 
 from hwsim.chip import Chip
 from hwsim.gpu_sm.chip import GpuChip
-from pruner.completions import least_together
+from pruner.completions import all_suit, least_together
 from pruner.rule import Finding
 from pruner.scopes import capacity
 from pruner.task import Decision, Space
@@ -29,13 +29,18 @@ class ValueCompletion:
     backends: ClassVar[tuple[str, ...]] = ("gpu_sm",)
     hard: ClassVar[bool] = True
     joint: ClassVar[bool] = True
+    about: ClassVar[tuple[str, ...]] = ("shared_bytes", "threads")
+
+    def spares(self, space: Space, decision: Decision, chip: Chip) -> bool:
+        """Whether all values that are left have a completion with few threads that fits."""
+        have, _ = capacity(chip, "shared")
+        return all_suit(space, decision, "shared_bytes", "threads", _bounds(space, chip), have)
 
     def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
         """Least shared memory among completions within the bounds of threads, against its size."""
-        assert isinstance(chip, GpuChip)
         if not space.task.thread_floor:
             return None
-        bounds = float(space.task.thread_floor), float(chip.max_threads_block)
+        bounds = _bounds(space, chip)
         need = least_together(space, decision, "shared_bytes", "threads", bounds)
         if need is None:
             return None
@@ -51,3 +56,9 @@ class ValueCompletion:
             benefit="every candidate with this value, none of which fits",
             basis=(*fields, "max_threads_block"),
         )
+
+
+def _bounds(space: Space, chip: Chip) -> tuple[float, float]:
+    """Of the threads of a block."""
+    assert isinstance(chip, GpuChip)
+    return float(space.task.thread_floor), float(chip.max_threads_block)

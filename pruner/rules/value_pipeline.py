@@ -25,9 +25,13 @@ class ValuePipeline:
     backends: ClassVar[tuple[str, ...]] = ("gpu_sm",)
     hard: ClassVar[bool] = True
     joint: ClassVar[bool] = True
-    about_quantity: ClassVar[str] = "pipeline_extent"
+    about: ClassVar[tuple[str, ...]] = ("pipeline_extent",)
 
     min_steps: int = 2
+
+    def spares(self, space: Space, decision: Decision, chip: Chip) -> bool:
+        """Whether all values that are left can have steps enough."""
+        return space.least_of_most("pipeline_extent", decision) >= self.min_steps
 
     def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
         """Most steps of each value against the least that TVM accepts."""

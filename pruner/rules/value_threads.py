@@ -26,9 +26,16 @@ class ValueThreads:
     backends: ClassVar[tuple[str, ...]] = ("gpu_sm",)
     hard: ClassVar[bool] = True
     joint: ClassVar[bool] = True
-    about_quantity: ClassVar[str] = "threads"
+    about: ClassVar[tuple[str, ...]] = ("threads",)
 
     bound: Literal["most", "least"]
+
+    def spares(self, space: Space, decision: Decision, chip: Chip) -> bool:
+        """Whether all values that are left can have an allowed number."""
+        assert isinstance(chip, GpuChip)
+        if self.bound == "most":
+            return space.most_of_least("threads", decision) <= chip.max_threads_block
+        return space.least_of_most("threads", decision) >= space.task.thread_floor
 
     def check(self, space: Space, decision: Decision, chip: Chip) -> Finding | None:
         """Least or most threads of each value against the bound."""
