@@ -30,6 +30,7 @@ V = TypeVar("V")
 Amount = TypeVar("Amount", float, FloatColumn)
 IntMatrix = NDArray[np.int64]
 Product = tuple[str, tuple[int, ...]]  # a decision and some of its parts
+Amounts = dict[Product, float]
 Meaning = Literal[
     "tile", "vector_lanes", "unroll", "cores", "threads", "buffers", "location", "steps"
 ]  # "steps": iterations of a template's innermost loop
@@ -98,10 +99,11 @@ class Term:
     @cached_property
     def products(self) -> dict[str, Product]:
         """The factors by decision."""
-        parts: dict[str, tuple[int, ...]] = {}
+        found: dict[str, Product] = {}
         for name, part in self.factors:
-            parts[name] = (*parts.get(name, ()), part)
-        return {name: (name, of) for name, of in parts.items()}
+            _, parts = found.get(name, (name, ()))
+            found[name] = name, (*parts, part)
+        return found
 
 
 @dataclass(frozen=True)
@@ -178,27 +180,20 @@ class Task:
                     )
 
     @cached_property
-    def products(self) -> dict[Product, FloatColumn]:
-        """All that its quantities are made of, for each value ``(v,)`` of their decisions."""
+    def made_of(self) -> tuple[dict[Product, FloatColumn], Amounts, Amounts]:
+        """Of each product in its quantities the values' ``(v,)``, the least and the most."""
         terms = (term for quantity in self.quantities for term in quantity.terms)
+        asked = list(dict.fromkeys(p for term in terms for p in term.products.values()))
         values = {d.name: d.values for d in self.decisions}
-        return {p: product(values[p[0]], p[1]) for t in terms for p in t.products.values()}
-
-    @cached_property
-    def smallest(self) -> dict[Product, float]:
-        """The least of each product over all values."""
-        return self._extremes(np.minimum)
-
-    @cached_property
-    def largest(self) -> dict[Product, float]:
-        """The most of each product over all values."""
-        return self._extremes(np.maximum)
-
-    def _extremes(self, best: np.ufunc) -> dict[Product, float]:
-        columns = self.products.values()
+        columns = [product(values[name], parts) for name, parts in asked]
         starts = [0, *accumulate(len(c) for c in columns)][:-1]
-        found = best.reduceat(np.concatenate(list(columns)), starts).tolist() if columns else []
-        return dict(zip(self.products, found, strict=True))
+        every = np.concatenate(columns) if columns else np.zeros(0)
+        least, most = (b.reduceat(every, starts).tolist() for b in (np.minimum, np.maximum))
+        return (
+            dict(zip(asked, columns, strict=True)),
+            dict(zip(asked, least, strict=True)),
+            dict(zip(asked, most, strict=True)),
+        )
 
 
 def product(values: IntMatrix, parts: tuple[int, ...]) -> FloatColumn:
@@ -269,9 +264,10 @@ class Space:
         """Start with every value allowed."""
         self.task = task
         self.allowed: dict[str, BoolColumn] = columns_of_values(task, True)
-        self.products = Known(self._product, task.products)
-        self.smallest = Known(partial(self._extreme, np.minimum), task.smallest)
-        self.largest = Known(partial(self._extreme, np.maximum), task.largest)
+        products, smallest, largest = task.made_of
+        self.products = Known(self._product, products)
+        self.smallest = Known(partial(self._extreme, np.minimum), smallest)
+        self.largest = Known(partial(self._extreme, np.maximum), largest)
         self._of_left: dict[str, dict[Hashable, Any]] = {name: {} for name in self.allowed}
         self._quantities: dict[str, list[Quantity]] = {}
         for quantity in task.quantities:

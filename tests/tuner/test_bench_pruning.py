@@ -8,6 +8,7 @@ judgement; written-out verdicts are not in it.  The time a candidate is in ``ext
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
 from typing import Any
 
@@ -58,6 +59,20 @@ def test_bench_task_stage(benchmark: Any, chip: str, spec: str) -> None:
         us_per_sketch = benchmark.stats["min"] * 1e6 / len(tasks)
         benchmark.extra_info["us_per_sketch"] = round(us_per_sketch, 1)
     assert 0 < after <= before
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("spec", SPECS)
+def test_bench_first_task_stage(benchmark: Any, chip: str, spec: str) -> None:
+    """The same where nothing of the tasks has been asked for before."""
+    described = pickle.dumps([describe(sketch) for sketch in problem(chip, spec).sketches])
+    stage = TaskStage(rule_set("default").task, load_chip(chip))
+    results = benchmark.pedantic(
+        lambda tasks: [stage.run(task) for task in tasks],
+        setup=lambda: ((pickle.loads(described),), {}),
+        rounds=1000 if benchmark.enabled else 1,
+    )
+    assert all(r.nodes_after > 0 for r in results)
 
 
 @pytest.mark.parametrize("chip", CHIPS)
