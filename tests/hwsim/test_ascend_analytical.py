@@ -11,19 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hwsim.ascend_cube.analytical import BOTTLENECKS, simulate
-from hwsim.ascend_cube.chip import AscendChip
+from hwsim.ascend_cube.chip import AscendChip, Mover
+from hwsim.ascend_cube.des import simulate_one
 from hwsim.ascend_cube.tiles import matmul_table
 from hwsim.ascend_cube.tiling import MatmulTiling
 from hwsim.ascend_cube.vector_tiles import VectorTiling, elementwise_table
 from hwsim.backends import simulate as simulate_any
-from hwsim.chips import load_chip
+from hwsim.chips import chip_names, load_chip
 from hwsim.outcome import error_line
 from hwsim.result import Failure
 from hwsim.table import KernelTable
 
 from .ascend_kernels import chip_of, random_valid
 
+CHIPS = [c for c in map(load_chip, chip_names()) if isinstance(c, AscendChip)]
 B1 = chip_of("ascend-910b1")
+BETTER_WHEN_MORE = (
+    "cores", "clock_mhz", "l1_kib", "l0a_kib", "l0b_kib", "l0c_kib", "ub_kib", "l2_mib", "hbm_gib",
+    "hbm_gb_per_s", "l2_gb_per_s", "vector_bytes_per_cycle", "special_elements_per_cycle",
+    "gm_l1", "gm_ub", "ub_gm", "l0c_gm", "l1_l0a", "l1_l0b",
+)  # fmt: skip
 MIXED = random_valid(150, 3, B1)
 WELL = MatmulTiling(
     split_m=4, split_n=6, base_m=128, base_n=256, base_k=64, step_ka=4, step_kb=4,
@@ -43,6 +50,24 @@ def changed(**fields: Any) -> AscendChip:
     return msgspec.structs.replace(B1, **fields)
 
 
+def with_more(chip: AscendChip, resource: str, factor: float) -> AscendChip:
+    """``chip`` with more of a field, a faster mover, or more AI cores with their vector cores."""
+    if resource == "cores":
+        cube, vector = chip.cube_cores, chip.vector_cores
+        cores = int(np.ceil(cube * factor))
+        return msgspec.structs.replace(chip, cube_cores=cores, vector_cores=cores * vector // cube)
+    old = getattr(chip, resource)
+    if isinstance(old, Mover):
+        faster = {
+            "bytes_per_cycle": old.bytes_per_cycle * factor,
+            "unaligned_bytes_per_cycle": old.unaligned_bytes_per_cycle * factor,
+            "latency_cycles": old.latency_cycles / factor,
+        }
+        return msgspec.structs.replace(chip, **{resource: msgspec.structs.replace(old, **faster)})
+    more = int(np.ceil(old * factor)) if isinstance(old, int) else old * factor
+    return msgspec.structs.replace(chip, **{resource: more})
+
+
 def latency(table: KernelTable, chip: AscendChip = B1) -> float:
     return float(simulate(table, chip).latency_us[0])
 
@@ -60,21 +85,39 @@ def test_nothing_beats_the_roofline(name: str) -> None:
     assert (result.counters["cube_utilisation"] <= 1).all()
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        *({f: 2 * getattr(B1, f)} for f in ("l1_kib", "l0a_kib", "l0c_kib", "ub_kib", "l2_mib")),
-        *({f: 1.3 * getattr(B1, f)} for f in ("hbm_gb_per_s", "l2_gb_per_s", "clock_mhz")),
-        *({"cube_cores": c, "vector_cores": 2 * c} for c in (25, 31, 48)),
-        {"gm_l1": msgspec.structs.replace(B1.gm_l1, bytes_per_cycle=300.0)},
-        {"l1_l0b": msgspec.structs.replace(B1.l1_l0b, bytes_per_cycle=256.0)},
-        {"gm_ub": msgspec.structs.replace(B1.gm_ub, latency_cycles=0.0)},
-    ],
-    ids=str,
+@settings(max_examples=80, deadline=None)
+@given(
+    chip=st.sampled_from(CHIPS),
+    seed=st.integers(0, 2**32 - 1),
+    resource=st.sampled_from(BETTER_WHEN_MORE),
+    factor=st.floats(1.01, 4.0),
 )
-def test_more_of_anything_never_slows_a_kernel(fields: dict[str, Any]) -> None:
-    before, after = simulate(MIXED, B1), simulate(MIXED, changed(**fields))
+def test_more_of_a_resource_never_slows_a_kernel(
+    chip: AscendChip, seed: int, resource: str, factor: float
+) -> None:
+    table = random_valid(8, seed, chip)
+    before, after = simulate(table, chip), simulate(table, with_more(chip, resource, factor))
     assert (after.latency_us <= before.latency_us * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: str(chip.name))
+@pytest.mark.parametrize("cube", [True, False], ids=["cube", "vector"])
+def test_a_block_more_than_cores_takes_a_second_round(chip: AscendChip, cube: bool) -> None:
+    cores = chip.cube_cores if cube else chip.vector_cores
+    work = {"mm_count": 100, "mm_m": 128, "mm_n": 256, "mm_k": 64} if cube else {"vec_count": 100}
+    table = KernelTable.of(
+        "ascend_cube",
+        blocks=[1, cores, cores + 1, 2 * cores],
+        vec_bytes=65536.0,
+        in_bits=16,
+        **work,
+    )
+    formula = simulate(table, chip).latency_us - chip.launch_us
+    events = [simulate_one(table, row, chip).latency_us - chip.launch_us for row in range(4)]
+    for one, full, one_more, twice in (formula, events):
+        assert full == pytest.approx(one)
+        assert one_more == pytest.approx(2 * one)
+        assert twice == pytest.approx(2 * one)
 
 
 @given(
