@@ -8,9 +8,10 @@ as something is known, and completes the candidate at random a few times; the be
 reward.  Simulations run in groups, and a walk counts as a visit without reward until its group is
 scored (virtual loss).
 
-A half of what is proposed is what the model likes best of the completions.  These are seldom the
-best of their subtrees; so the other half are the best that is met on climbing from them and from
-the best measured, one decision or two at a time.
+A half of what is proposed is what the model likes best of the completions, and of as many random
+candidates: bounds that come from a model which one basin of the landscape has taught lead back
+into it.  These are seldom the best of their subtrees; so the other half are the best that is met on
+climbing from them and from the best measured, one decision or two at a time.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Mcts:
         screened: int = SCREENED,
         seen: Seen | None = None,
     ) -> None:
-        self._simulations = max(1, screened // 2 // (GROUPS * ROLLOUTS))  # of a group
+        self._drawn = screened // 4
+        self._simulations = max(1, screened // 4 // (GROUPS * ROLLOUTS))  # of a group
         self._climbers = max(1, screened // 2 // (STEPS * TRIES))
         self._rng = np.random.default_rng(seed)
         self._seen = seen or Seen(spaces, self._rng)
@@ -83,10 +85,10 @@ class Mcts:
         self._log_us[sketch].append(log(latency_us) if latency_us < inf else inf)
 
     def _simulate(self, score: Score) -> Scored:
-        """New candidates that the simulations came across, each once."""
+        """New candidates that the simulations came across, and random ones, each once."""
         self._best = min((min(s, default=inf) for s in self._log_us), default=inf)
         roots = [self._root(s) for s in range(len(self._sorted))]
-        met = [Scored(self._seen.empty(), np.empty(0))]
+        met = [scored(self._seen.unclaimed(unique_rows(self._seen.draw(self._drawn))), score)]
         for _ in range(GROUPS):
             paths = sorted(
                 (self._walk(roots) for _ in range(self._simulations)), key=lambda p: p[-1].sketch
