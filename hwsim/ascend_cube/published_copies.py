@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hwsim.ascend_cube.vector_tiles import VectorTiling, elementwise_table
+from hwsim.cells import whole
 from hwsim.table import KernelTable
 
 _Row = Mapping[str, str]
@@ -25,10 +26,10 @@ def nd2nz_case(row: _Row) -> KernelTable | None:
 
     Bank conflicts in UB have no column.
     """
-    rows, columns = int(row["rows"]), int(row["cols"])
-    tile_rows, tile_columns = int(row["tile_h"]), int(row["tile_w"])
+    rows, columns = whole(row, "rows"), whole(row, "cols")
+    tile_rows, tile_columns = whole(row, "tile_h"), whole(row, "tile_w")
     tiling = VectorTiling(
-        int(row["num_aiv"]), tile_rows * tile_columns, buffers=2, run_elements=tile_columns
+        whole(row, "num_aiv"), tile_rows * tile_columns, buffers=2, run_elements=tile_columns
     )
     table = elementwise_table(rows * columns, "float16", tiling)
     out_run = np.array([float(tile_rows * _FRACTAL_BYTES)])
@@ -37,9 +38,9 @@ def nd2nz_case(row: _Row) -> KernelTable | None:
 
 def data_copy_case(row: _Row) -> KernelTable | None:
     """A row of ``data_copy_a2`` or ``data_copy_l2_a2``: a tensor read by tiles into UB or L1."""
-    rows, columns = int(row["tensor_m"]), int(row["tensor_n"])
-    tile_rows, tile_columns = int(row["tile_m"]), int(row["tile_n"])
-    cores, pattern = int(row["num_blocks"]), row["pattern"]
+    rows, columns = whole(row, "tensor_m"), whole(row, "tensor_n")
+    tile_rows, tile_columns = whole(row, "tile_m"), whole(row, "tile_n")
+    cores, pattern = whole(row, "num_blocks"), row["pattern"]
     tiles = math.ceil(rows / tile_rows) * math.ceil(columns / tile_columns)
     repeats = _REPEATS if pattern.endswith(f"_x{_REPEATS}") else 1
     mine = tiles if pattern.startswith("all_cores") else tiles / cores

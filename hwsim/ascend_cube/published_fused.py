@@ -7,7 +7,6 @@ scenario; tile parameters are those of the programs' sources.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike
 from hwsim.ascend_cube.tiles import matmul_table
 from hwsim.ascend_cube.tiling import MatmulTiling
 from hwsim.ascend_cube.vector_tiles import VectorTiling, elementwise_table
+from hwsim.cells import whole
 from hwsim.table import KernelTable
 
 _Row = Mapping[str, str]
@@ -28,7 +28,7 @@ _CHUNK = 128 * 256 // 8  # elements of an fp32 tile in UB where none is recorded
 
 def gelu_case(row: _Row) -> KernelTable | None:
     """A row of ``matmul_gelu_a2``: the matmul alone, GELU alone, or both fused."""
-    m, n, k = (_int(row, name, 8192) for name in ("M", "N", "K"))
+    m, n, k = (whole(row, name, 8192) for name in ("M", "N", "K"))
     what = _scenario(row)
     if "gelu" not in what:
         return _gelu_matmul(row, m, n, k)
@@ -43,7 +43,7 @@ def quantised_case(row: _Row) -> KernelTable | None:
     With one slot between cube and vector cores they take turns, which is as if two kernels followed
     each other; with four they overlap.  Scenario 0 uses one vector core a cube core.
     """
-    m, n, k = _int(row, "M", 8192), _int(row, "N", 8192), _int(row, "K", 1024)
+    m, n, k = whole(row, "M", 8192), whole(row, "N", 8192), whole(row, "K", 1024)
     scenario = _scenario(row)
     tiling = MatmulTiling(
         1, 1, 128, 256, 128, step_ka=8, step_kb=4, depth_a1=16, depth_b1=8, deal_to=_CORES
@@ -64,11 +64,11 @@ def quantised_case(row: _Row) -> KernelTable | None:
 
 def _gelu_matmul(row: _Row, m: int, n: int, k: int, fused: bool = False) -> KernelTable:
     tiling = MatmulTiling(
-        split_m=_int(row, "split_m", 4), split_n=_int(row, "split_n", 6),
-        base_m=_int(row, "base_m", 128), base_n=_int(row, "base_n", 256),
-        base_k=_int(row, "base_k", 64),
-        single_core_m=_int(row, "single_core_m", 2048),
-        single_core_n=_int(row, "single_core_n", 1536),
+        split_m=whole(row, "split_m", 4), split_n=whole(row, "split_n", 6),
+        base_m=whole(row, "base_m", 128), base_n=whole(row, "base_n", 256),
+        base_k=whole(row, "base_k", 64),
+        single_core_m=whole(row, "single_core_m", 2048),
+        single_core_n=whole(row, "single_core_n", 1536),
         step_ka=8, step_kb=4, depth_a1=16, depth_b1=8,
     )  # fmt: skip
     epilogue = "float32" if fused else None
@@ -104,8 +104,3 @@ def _replaced(table: KernelTable, **columns: ArrayLike) -> KernelTable:
 def _scenario(row: _Row) -> str:
     names = ("scenario", "case", "variant", "mode", "kernel")
     return " ".join(row[name] for name in names if name in row).lower()
-
-
-def _int(row: _Row, name: str, default: int) -> int:
-    text = row.get(name, "")
-    return math.floor(float(text)) if text else default

@@ -19,6 +19,7 @@ from hwsim.table import KernelTable
 SUFFIXES = (".csv.gz", ".csv")
 # What cells that are missing, no numbers, zero or huge end in.
 _HUGE = 2.0**31  # no size of a kernel; products of several would wrap
+_ABSURD = 1e18  # neither a time in any unit nor a counter
 UNREADABLE = (ValueError, LookupError, ArithmeticError)
 
 
@@ -104,6 +105,8 @@ def load(path: Path) -> Source:
 
 def reason_of(error: Exception) -> str:
     """Why rows are skipped on which a reader raised one of :data:`UNREADABLE`, in one line."""
+    if isinstance(error, ArithmeticError):
+        return "a size that is zero, or too large for a kernel"
     text = " ".join(str(error).split())
     return f"neither a column nor a known value: {text}" if isinstance(error, KeyError) else text
 
@@ -114,8 +117,9 @@ def stem(path: Path) -> str:
 
 
 def numbers(frame: pd.DataFrame, column: str) -> FloatColumn:
-    """``column`` as float64, NaN where there is no number."""
-    return np.asarray(pd.to_numeric(frame[column], errors="coerce"), dtype=np.float64)
+    """``column`` as float64, NaN where there is no number, or one that no table can mean."""
+    values = np.asarray(pd.to_numeric(frame[column], errors="coerce"), dtype=np.float64)
+    return np.where(np.abs(values) < _ABSURD, values, np.nan)
 
 
 def integers(frame: pd.DataFrame, column: str, default: int = 0) -> NDArray[np.int64]:
@@ -129,11 +133,11 @@ def integers(frame: pd.DataFrame, column: str, default: int = 0) -> NDArray[np.i
 def complete(
     frame: pd.DataFrame, columns: tuple[str, ...], chip: str
 ) -> tuple[pd.DataFrame, list[Skip]]:
-    """The rows with a positive number below 2^31 in all ``columns``, and a skip for the others."""
+    """The rows with a size (1 to below 2^31) in all ``columns``, and a skip for the others."""
     fine = np.ones(len(frame), dtype=bool)
     for column in columns:
         values = numbers(frame, column)
-        fine &= (values > 0) & (values < _HUGE)
+        fine &= (values >= 1) & (values < _HUGE)
     missing = int((~fine).sum())
-    reason = f"no positive number in {', '.join(columns)}, or one beyond 2^31"
+    reason = f"no number from 1 to below 2^31 in one of {', '.join(columns)}"
     return frame[fine], [Skip(chip, missing, reason)] if missing else []

@@ -35,7 +35,7 @@ def _by_device(
     table_of: Callable[[str, pd.DataFrame], KernelTable | None],
 ) -> Iterator[Finding]:
     for device, rows in source.frame.groupby("device", sort=True):
-        chip, fine, skips = on_chip(shelf, str(device), rows, (*needed, "latency_ms"))
+        chip, fine, skips = on_chip(shelf, str(device), rows, needed)
         yield from skips
         if chip is None:
             continue

@@ -85,7 +85,7 @@ def _part(
     added_us: float = 0.0,
     board: str | None = None,
 ) -> Iterator[Finding]:
-    chip, fine, skips = on_chip(shelf, device, frame, (*needed, "time_us"), board)
+    chip, fine, skips = on_chip(shelf, device, frame, needed, board)
     yield from skips
     if chip is None or not len(fine):
         return

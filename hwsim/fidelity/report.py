@@ -31,6 +31,8 @@ from hwsim.outcome import latencies_us
 from hwsim.result import Failure, FloatColumn
 
 PARTS = ("validation", "calibration")
+_LEAST = 1e-9  # of a time in us or a counter; ratios to less leave float64
+_UNMEASURED = "nothing measured, or a number that no kernel can reach"
 _NOTHING = Scores(0, None, None, None, None, None, None, None, None, 0)
 
 
@@ -112,9 +114,9 @@ def _read(path: Path, shelf: Shelf) -> list[Finding]:
 
 def _compare(bare: Entry, part: Part) -> Iterator[Entry]:
     predicted, failure = _predict(part)
-    known = np.isfinite(part.measured) & (part.measured > 0)
+    known = part.measured >= _LEAST  # NaN is not
     unknown = int((~known & (_measured_failure(part) == 0)).sum())
-    reasons = {"nothing measured": unknown} if unknown else {}
+    reasons = {_UNMEASURED: unknown} if unknown else {}
 
     def entry(measure: str, rows: NDArray[np.bool_]) -> Entry:
         groups = None if part.groups is None else part.groups[rows]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from hwsim.chip import Chip
 from hwsim.chips import chip_hash
-from hwsim.fidelity.data import UNREADABLE, Finding, Part, Skip, Source, reason_of
-from hwsim.result import FloatColumn
+from hwsim.fidelity.data import UNREADABLE, Finding, Part, Skip, Source, numbers, reason_of
 from hwsim.table import KernelTable
 
 Row = Mapping[str, str]
@@ -77,20 +77,8 @@ def _parts(shelf: _Shelved, reading: Reading) -> Iterator[Part]:
     for measure, (column, counter) in reading.measured.items():
         if column not in shelf.rows[0]:
             continue
-        measured = reading.scale * _numbers(shelf.rows, column)
+        measured = reading.scale * numbers(pd.DataFrame(shelf.rows), column)
         if counter is not None:
             yield Part(shelf.chip, table, measured, measure, counter)
             continue
         yield Part(shelf.chip, table, measured, measure, groups=groups, split_us=reading.split_us)
-
-
-def _numbers(rows: Sequence[Row], column: str) -> FloatColumn:
-    """The column as float64, NaN where it is empty or no number."""
-
-    def number(text: str) -> float:
-        try:
-            return float(text)
-        except ValueError:
-            return np.nan
-
-    return np.array([number(row[column]) for row in rows])

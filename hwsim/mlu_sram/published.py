@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from hwsim.cells import whole
 from hwsim.chip import ChipError
 from hwsim.chips import load_chip
 from hwsim.mlu_sram.chip import MluChip
@@ -62,44 +63,44 @@ def experiment_tiles(row: _Row) -> MatmulTiles | None:
         return None
     prepack = re.search(r"kprep:(\d+)x(\d+)", row["note"])
     tiles = MatmulTiles(
-        m=_int(row, "M"),
-        n=_int(row, "N"),
-        k=_int(row, "K"),
-        tile_m=_int(row, "TM"),
-        tile_n=_int(row, "TN"),
-        tile_k=_int(row, "TK"),
-        row_blocks=_int(row, "RB", 1),
-        launch_tasks=_int(row, "launch_tasks"),
+        m=whole(row, "M"),
+        n=whole(row, "N"),
+        k=whole(row, "K"),
+        tile_m=whole(row, "TM"),
+        tile_n=whole(row, "TN"),
+        tile_k=whole(row, "TK"),
+        row_blocks=whole(row, "RB", 1),
+        launch_tasks=whole(row, "launch_tasks", 0),
         union=row["launch_type"].startswith("Union"),
         double_buffer=row["async_double_buffer"] == "1",
         b_prepacked=row["b_prepacked"] == "1" or "prepacked B" in row["note"],
         prepack_tasks=int(prepack[1]) * int(prepack[2]) if prepack else 0,
         a_transposed="A^T" in row["a_layout"],
         b_transposed="B^T" in row["b_layout"],
-        split_k=_int(row, "split_k", 1),
+        split_k=whole(row, "split_k", 1),
         in_bits=_bits(row["dtype_in"]),
         acc_bits=_bits(row["dtype_acc"]),
         out_bits=_bits(row["dtype_out"]),
     )
-    return _triangular(tiles, _int(row, "output_tasks"))
+    return _triangular(tiles, whole(row, "output_tasks", 0))
 
 
 def ladder_tiles(row: _Row) -> MatmulTiles | None:
     """Tile parameters of one row of ``bang_ladder``; None for the two scalar steps."""
     if "matmul" not in row["technique"] and not row["loops"]:
         return None
-    n, k = _int(row, "N_out"), _int(row, "K_reduction")
+    n, k = whole(row, "N_out"), whole(row, "K_reduction")
     bits = _bits(row["dtype"])
     return MatmulTiles(
-        m=_int(row, "M"),
+        m=whole(row, "M"),
         n=n,
         k=k,
-        tile_m=_int(row, "m_per_loop") or _int(row, "M"),
+        tile_m=whole(row, "m_per_loop", 0) or whole(row, "M"),
         tile_n=n,
         tile_k=k,
-        launch_tasks=_int(row, "blocks", 1),
+        launch_tasks=whole(row, "blocks", 1),
         union=row["launch_type"].startswith("Union"),
-        double_buffer=_int(row, "buffers", 1) > 1,
+        double_buffer=whole(row, "buffers", 1) > 1,
         sram_a="SRAM" in row["technique"],
         in_bits=bits,
         acc_bits=32,
@@ -114,8 +115,7 @@ def _triangular(tiles: MatmulTiles, output_tasks: int) -> MatmulTiles:
 
 
 def _bits(dtype: str) -> int:
-    return int(dtype.lstrip("fpint"))
-
-
-def _int(row: _Row, name: str, default: int = 0) -> int:
-    return int(float(row[name])) if row[name] else default
+    found = re.fullmatch(r"(?:fp|int)(\d\d?)", dtype)
+    if found is None:
+        raise ValueError(f"dtype {dtype!r}: expected one like fp16 or int8")
+    return int(found[1])
