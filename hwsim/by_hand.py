@@ -64,6 +64,9 @@ def table_by_hand(chip: Chip, kernel: str, given: Mapping[str, str]) -> KernelTa
         raise ParameterError(f"{kernel}: missing {', '.join(missing)}")
     try:
         return constructor.build(values, chip)
+    except OverflowError:
+        what = "the sizes make more tiles or steps than a table holds, expected fewer than 2^63"
+        raise ParameterError(f"{kernel}: {what}") from None
     except (ValueError, ArithmeticError) as error:
         raise ParameterError(f"{kernel}: {' '.join(str(error).split())}") from None
 
@@ -96,7 +99,10 @@ def _value(constructor: Constructor, kernel: str, name: str, text: str) -> Any:
     least = 0 if name in _MAY_BE_ZERO or constructor.parameters[name].default == 0 else 1
     if kind == "float":
         return _number(kernel, name, text, float, 0)
-    return _number(kernel, name, text, int, least)
+    value = _number(kernel, name, text, int, least)
+    if name in _WIDTHS and value not in _BITS:
+        raise ParameterError(f"{kernel}: {name}={text!r}, expected 8, 16 or 32")
+    return value
 
 
 def _number(kernel: str, name: str, text: str, kind: type[Any], least: int) -> Any:
@@ -106,7 +112,9 @@ def _number(kernel: str, name: str, text: str, kind: type[Any], least: int) -> A
         value = None
     if value is None or not least <= value < _HUGE:
         what = "a number" if kind is float else "a whole number"
-        raise ParameterError(f"{kernel}: {name}={text!r}, expected {what} of {least} or more")
+        raise ParameterError(
+            f"{kernel}: {name}={text!r}, expected {what} from {least} to below 2^40"
+        )
     return value
 
 
@@ -164,7 +172,8 @@ def _on_mlu(chip: Chip) -> MluChip:
     return chip
 
 
-_HUGE = 2**62  # beyond it products of sizes leave int64
+_HUGE = 2**40  # elements that no device memory holds; more would wrap in products of int64
+_WIDTHS, _BITS = ("bits", "in_bits", "acc_bits", "out_bits"), (8, 16, 32)
 _MAY_BE_ZERO = ("SA", "SB", "staged", "inputs", "outputs", "simple_ops", "passes")
 _CLBLAST = ("MWG", "NWG", "KWG", "MDIMC", "NDIMC", "MDIMA", "NDIMB", "VWM", "VWN", "SA", "SB")
 _KERNELS: dict[str, dict[str, Constructor]] = {

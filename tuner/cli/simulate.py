@@ -111,6 +111,10 @@ def _pairs(tiles: str) -> dict[str, str]:
     for name, equals, value in pairs:
         if not (name and equals and value):
             raise UsageError(f"--tiles {name + equals + value!r}: expected NAME=VALUE,NAME=VALUE")
+    given = [name for name, _, _ in pairs]
+    for name in given:
+        if given.count(name) > 1:
+            raise UsageError(f"--tiles: {name} is given {given.count(name)} times, expected once")
     return {name: value for name, _, value in pairs}
 
 

@@ -60,6 +60,7 @@ def test_a_kernel_without_tiles_lists_its_parameters(capsys: pytest.CaptureFixtu
         ("--chip rtx-3090 --tiles a", "expected NAME=VALUE"),
         ("--chip rtx-309 --tiles a=1", "did you mean rtx-3090"),
         ("--chip rtx-3090 --tiles tile_m=1", "missing"),
+        ("--chip rtx-3090 --tiles m=10,n=1,m=20", "--tiles: m is given 2 times, expected once"),
         ("--chip rtx-3090 --kernel gemm", "gpu_sm has matmul"),
         ("--chip rtx-3090 --candidate 3 --tiles m=1", "--candidate: expected with --run"),
         ("--chip rtx-3090 --workload softmax:8x8:float32 --tiles m=1", "gemm and batch_matmul"),
