@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from hwsim.chip import Chip
 from hwsim.columns import ASCEND_STREAMS, GPU_STREAMS, MLU_STREAMS
 from hwsim.hints import Evidence, Stream, hints
+from hwsim.mlu_sram.chip import MluChip
 from hwsim.outcome import error_line
 from hwsim.result import SimResult
+from hwsim.shares import shares_of
 from hwsim.table import KernelTable
 
 _STREAMS = {"ascend_cube": ASCEND_STREAMS, "mlu_sram": MLU_STREAMS, "gpu_sm": GPU_STREAMS}
+# Times that other times add up to, and how the time of a bottleneck is called where it differs.
+_SUMS = {
+    "io": "ddr + cluster_ddr + io_issue + sram_spill",
+    "compute": "matmul + vector + scalar",
+    "core": "the busiest core from start to end",
+}
+_TIMES = {"latency": "path"}
 _SHARES = ("occupancy", "utilisation", "share", "hit", "rate", "waste")  # last word of a counter
 
 
@@ -30,10 +39,12 @@ class Explanation:
     """What the simulator found for one kernel.
 
     ``time_us`` is the time by unit, pipe or stall (they overlap, so that they add up to more than
-    ``latency_us``), largest first; ``level_bytes`` the bytes by memory level, ``streams`` those of
-    each data movement; ``shares`` occupancy, hit rates and utilisations between 0 and 1;
-    ``amounts`` every other counter; ``capacities`` need and have by limit; ``advice`` what would
-    help, most relevant first.  ``error`` is the failure in one line, or None.
+    ``latency_us``), largest first; ``bottleneck`` is the longest of those that are no sum of
+    others.  ``level_bytes`` are the bytes by memory level, ``streams`` those of each data movement;
+    ``shares`` occupancy (:mod:`hwsim.shares`), hit rates and utilisations between 0 and 1;
+    ``amounts`` every other counter; ``capacities`` need and have by limit, of an MLU's SRAM also
+    where it spills; ``advice`` what would help, most relevant first.  ``error`` is the failure in
+    one line, or None.
     """
 
     chip: str
@@ -51,12 +62,12 @@ class Explanation:
 
     def lines(self) -> list[str]:
         """The explanation as lines of text."""
-        head = self.error or f"{self.latency_us:,.1f} us on {self.chip}, held by {self.bottleneck}"
+        head = f"{self.latency_us:,.1f} us on {self.chip}, held by {self.bottleneck}{self._part()}"
         time = [_bar(name, us, self.latency_us) for name, us in self.time_us.items()]
         levels = [f"  {name:<22}{_si(size)}B" for name, size in self.level_bytes.items()]
         shares = [f"  {name:<22}{share:.1%}" for name, share in self.shares.items()]
         return [
-            head,
+            self.error or head,
             *_titled("time by unit (overlapping)", time),
             *_titled("bytes by level", levels),
             *_titled("data movements", [_stream_line(stream) for stream in self.streams]),
@@ -64,6 +75,11 @@ class Explanation:
             *_titled("capacities", [_capacity_line(*item) for item in self.capacities.items()]),
             *_titled("what would help", [f"  - {line}" for line in self.advice]),
         ]
+
+    def _part(self) -> str:
+        """The bottleneck's share of the latency, where its time is among those by unit."""
+        us = self.time_us.get(_TIMES.get(self.bottleneck, self.bottleneck))
+        return f", its longest part ({us / self.latency_us:.0%})" if us else ""
 
 
 def explain(result: SimResult, table: KernelTable, row: int, chip: Chip) -> Explanation:
@@ -83,9 +99,13 @@ def explain(result: SimResult, table: KernelTable, row: int, chip: Chip) -> Expl
     latency = float(result.latency_us[row])
     error = error_line(result, row)
     time_us = {name[:-3]: us for name, us in counters.items() if name.endswith("_us") and us > 0}
+    values = table.row(row)
     evidence = Evidence(
-        table.backend, bottleneck, latency, table.row(row), counters, streams, error is not None
+        table.backend, bottleneck, latency, values, counters, streams, error is not None
     )
+    capacities = _capacities(result, row, counters, chip)
+    fills = {name: c.need / c.have if c.have else 1.0 for name, c in capacities.items()}
+    shares = {name: v for name, v in counters.items() if _is_share(name)}
     return Explanation(
         chip=chip.name,
         latency_us=latency,
@@ -94,9 +114,9 @@ def explain(result: SimResult, table: KernelTable, row: int, chip: Chip) -> Expl
         time_us=dict(sorted(time_us.items(), key=lambda item: -item[1])),
         level_bytes={n[:-6]: v for n, v in counters.items() if _is_traffic(n) and v > 0},
         streams=streams,
-        shares={name: v for name, v in counters.items() if _is_share(name)},
+        shares=shares | shares_of(counters, values, fills, latency, chip),
         amounts={n: v for n, v in counters.items() if not n.endswith(("_us", "_bytes"))},
-        capacities=_capacities(result, row),
+        capacities=capacities,
         padding_waste=counters["padding_waste"],
         advice=hints(evidence),
     )
@@ -118,12 +138,18 @@ def streams_of(table: KernelTable, row: int) -> tuple[Stream, ...]:
     return tuple(sorted((s for s in streams if s.bytes > 0), key=lambda s: -s.bytes))
 
 
-def _capacities(result: SimResult, row: int) -> dict[str, Capacity]:
+def _capacities(
+    result: SimResult, row: int, counters: Mapping[str, float], chip: Chip
+) -> dict[str, Capacity]:
+    """The limits that the kernel needs something of; an MLU's SRAM first, which may only spill."""
+    sram = {}
+    if isinstance(chip, MluChip):
+        sram["sram_capacity"] = Capacity(counters["sram_need_bytes"], float(chip.sram_bytes), "B")
     found = {
         limit.name: Capacity(float(limit.need[row]), float(limit.have[row]), limit.unit)
         for limit in result.limits
     }
-    return {name: capacity for name, capacity in found.items() if capacity.need > 0}
+    return sram | {name: capacity for name, capacity in found.items() if capacity.need > 0}
 
 
 def _padding_waste(row: Mapping[str, float]) -> float:
@@ -147,9 +173,9 @@ def _titled(title: str, lines: list[str]) -> list[str]:
 
 def _bar(name: str, us: float, latency_us: float) -> str:
     share = us / latency_us if latency_us > 0 else 0.0
-    return (
-        f"  {name:<22}{us:>14,.1f} us {min(share, 9.99):>6.0%}  {'#' * round(20 * min(share, 1))}"
-    )
+    bar = "#" * round(20 * min(share, 1))
+    text = f"  {name:<22}{us:>14,.1f} us {min(share, 9.99):>6.0%}  {bar}"
+    return f"{text:<71}= {_SUMS[name]}" if name in _SUMS else text
 
 
 def _stream_line(stream: Stream) -> str:

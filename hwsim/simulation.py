@@ -24,6 +24,7 @@ class KernelSimulation:
 
     ``events_us`` is the latency of the discrete-event model (``inf`` for a failure), within
     ``error_bound`` of simulating every step; ``busy_us`` the busy time of its units.
+    ``timeline_us`` is how much of it the timeline shows, 0 without one.
     """
 
     explanation: Explanation
@@ -31,14 +32,16 @@ class KernelSimulation:
     events_failure: Failure
     error_bound: float
     busy_us: Mapping[str, float]
+    timeline_us: float
 
 
 @dataclass(frozen=True)
 class Simulation:
     """The kernels of one candidate, one after another.
 
-    ``spans`` and ``levels`` are the timeline of the discrete-event model: where a long kernel was
-    shortened, of what was simulated; units of the second kernel and later bear its number.
+    ``spans`` and ``levels`` are the timeline of the discrete-event model, of what was simulated:
+    one core from its start, one round of blocks, and of a long kernel the beginning (see
+    :attr:`timeline_us`); units of the second kernel and later bear its number.
     """
 
     chip: str
@@ -55,6 +58,21 @@ class Simulation:
     def events_us(self) -> float:
         """Latency by the discrete-event model; ``inf`` where a kernel fails."""
         return sum(kernel.events_us for kernel in self.kernels)
+
+    @property
+    def timeline_us(self) -> float:
+        """How much of ``events_us`` the timeline shows."""
+        return sum(kernel.timeline_us for kernel in self.kernels)
+
+    def coverage(self) -> str:
+        """What part of the candidate the timeline shows, in words."""
+        if not math.isfinite(self.events_us):
+            return "nothing: the kernel fails"
+        share = self.timeline_us / self.events_us if self.events_us else 1.0
+        rest = "launch, further rounds of blocks, and what of long loops is continued"
+        return (
+            f"{self.timeline_us:,.1f} of {self.events_us:,.1f} us ({share:.0%}); not shown: {rest}"
+        )
 
     def lines(self) -> list[str]:
         """The simulation as lines of text."""
@@ -104,7 +122,12 @@ def simulate_both(table: KernelTable, chip: Chip, *, timeline: bool = False) -> 
         why = explain(result, table, row, chip)
         kernels.append(
             KernelSimulation(
-                why, float(found.latency_us), found.failure, found.error_bound, found.busy_us
+                why,
+                float(found.latency_us),
+                found.failure,
+                found.error_bound,
+                found.busy_us,
+                max((end for *_, end in found.timeline), default=0.0),
             )
         )
         prefix = f"kernel {row + 1} " if row else ""
@@ -125,6 +148,7 @@ def _kernel_json(kernel: KernelSimulation) -> dict[str, Any]:
         "events_failure": None if kernel.events_failure == 0 else kernel.events_failure.name,
         "events_error_bound": kernel.error_bound,
         "events_busy_us": dict(kernel.busy_us),
+        "timeline_us": kernel.timeline_us,
     }
 
 

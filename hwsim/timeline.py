@@ -8,7 +8,7 @@ Timestamps are microseconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,14 @@ def write_trace(
     spans: Sequence[Span],
     levels: Iterable[Level] = (),
     title: str = "kernel",
+    about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the trace as JSON; ``OSError`` where ``path`` cannot be written."""
-    trace = {"traceEvents": trace_events(spans, levels, title), "displayTimeUnit": "ns"}
+    """Write the trace as JSON, ``about`` as its metadata.
+
+    ``OSError`` where ``path`` cannot be written.
+    """
+    events = trace_events(spans, levels, title)
+    trace = {"traceEvents": events, "displayTimeUnit": "ns", "otherData": dict(about or {})}
     Path(path).write_text(json.dumps(trace, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

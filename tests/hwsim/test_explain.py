@@ -9,8 +9,10 @@ import pytest
 
 from hwsim.backends import simulate
 from hwsim.chips import load_chip
-from hwsim.explain import Explanation, explain
+from hwsim.explain import Capacity, Explanation, explain
+from hwsim.gpu_sm.chip import GpuChip
 from hwsim.hints import REMEDIES
+from hwsim.mlu_sram.chip import MluChip
 from hwsim.table import KernelTable
 
 MATMUL: dict[str, Any] = {
@@ -93,6 +95,40 @@ def test_a_spill_is_named() -> None:
     found = explained("mlu370-s4", **staged, a_sram_nram_count=8, a_sram_nram_bytes=1e6)
     assert found.bottleneck == "sram_spill"
     assert "lies in DDR" in found.advice[0]
+
+
+def test_a_bottleneck_says_its_share_and_sums_say_of_what() -> None:
+    found = explained("mlu370-s4")
+    share = found.time_us[found.bottleneck] / found.latency_us
+    assert found.lines()[0].endswith(f"held by {found.bottleneck}, its longest part ({share:.0%})")
+    parts = ("ddr", "cluster_ddr", "io_issue", "sram_spill")
+    assert sum(found.time_us.get(part, 0) for part in parts) == pytest.approx(found.time_us["io"])
+    assert any(line.endswith(f"= {' + '.join(parts)}") for line in found.lines())
+
+
+@pytest.mark.parametrize("sram_bytes", [0.0, 1e6, 5e6])
+def test_sram_is_listed_with_need_and_have_also_where_it_spills(sram_bytes: float) -> None:
+    chip = load_chip("mlu370-s4")
+    assert isinstance(chip, MluChip)
+    found = explained("mlu370-s4", sram_bytes=sram_bytes)
+    assert found.error is None
+    assert found.capacities["sram_capacity"] == Capacity(sram_bytes, chip.sram_bytes, "B")
+
+
+def test_occupancy_is_the_fullest_buffer_of_a_core_that_runs_one_block() -> None:
+    ascend = explained("ascend-910b1", l0a_bytes=16384.0, l0a_buffers=2)
+    assert ascend.shares["occupancy"] == pytest.approx(0.5)  # 2 x 16 of 64 KiB
+    mlu = explained("mlu370-s4", sram_bytes=5e6)
+    assert mlu.shares["occupancy"] == 1.0
+
+
+def test_gpu_utilisation_is_useful_macs_over_the_peak() -> None:
+    for extra, peak in (({}, 64), ({"tensor_core": 1}, 1024), ({"intrin_k": 4, "in_bits": 8}, 256)):
+        found = explained("a100-sxm-40gb", **extra)
+        chip = load_chip("a100-sxm-40gb")
+        assert isinstance(chip, GpuChip)
+        least_us = 0.75 * 2.0**30 / (peak * 108 * chip.clock_mhz)
+        assert found.shares["utilisation"] == pytest.approx(least_us / found.latency_us)
 
 
 def test_a_row_that_is_not_there_is_refused() -> None:

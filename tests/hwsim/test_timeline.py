@@ -21,9 +21,10 @@ def test_each_unit_has_a_named_track() -> None:
 
 def test_the_file_is_json_in_the_trace_event_format(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    write_trace(path, SPANS, LEVELS, title="gemm")
+    write_trace(path, SPANS, LEVELS, title="gemm", about={"covers": "all"})
     trace = json.loads(path.read_text())
-    assert {"traceEvents", "displayTimeUnit"} == set(trace)
+    assert {"traceEvents", "displayTimeUnit", "otherData"} == set(trace)
+    assert trace["otherData"] == {"covers": "all"}
     counters = [(e["ts"], e["args"]["value"]) for e in trace["traceEvents"] if e["ph"] == "C"]
     assert counters == [(0.0, 1.0), (5.0, 0.0)]
     assert all({"ph", "name", "pid", "tid"} <= set(event) for event in trace["traceEvents"])

@@ -173,13 +173,19 @@ def _report(
     typer.echo("\n".join(simulation.lines()))
     if timeline is not None:
         typer.echo(f"timeline: {timeline} (open it in ui.perfetto.dev or chrome://tracing)")
+        typer.echo(f"timeline shows {simulation.coverage()}")
 
 
 def _write(path: Path, simulation: Simulation, title: str) -> None:
     from hwsim.timeline import write_trace
 
     try:
-        write_trace(path, simulation.spans, simulation.levels, title)
+        about = {
+            "timeline_us": simulation.timeline_us,
+            "events_us": simulation.to_json()["events_us"],
+            "shows": simulation.coverage(),
+        }
+        write_trace(path, simulation.spans, simulation.levels, title, about)
     except OSError as error:
         raise UsageError(f"--timeline {path}: {error.strerror}") from None
 

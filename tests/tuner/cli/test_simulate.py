@@ -43,8 +43,45 @@ def test_json_and_timeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     found = json.loads(capsys.readouterr().out)
     assert found["latency_us"] > 0
     assert found["kernels"][0]["events_us"] > 0
+    assert 0 < found["kernels"][0]["timeline_us"] <= found["kernels"][0]["events_us"]
     events = json.loads(path.read_text())["traceEvents"]
     assert {event["ph"] for event in events} == {"M", "X", "C"}
+
+
+@pytest.mark.parametrize(
+    ("chip", "tiles"),
+    [
+        ("rtx-3090", "tile_m=128,tile_n=128,threads=256"),
+        ("ascend-910b1", f"dtype=float16,{TILES}"),
+        ("mlu370-s4", "tile_m=64,tile_n=64,tile_k=64"),
+    ],
+)
+def test_a_timeline_says_how_much_of_a_long_kernel_it_shows(
+    chip: str, tiles: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "timeline.json"
+    sizes = "m=8192,n=8192,k=8192,"
+    assert simulate("--chip", chip, "--tiles", sizes + tiles, "--timeline", str(path)) == 0
+    trace = json.loads(path.read_text())
+    about = trace["otherData"]
+    last = max(event["ts"] + event["dur"] for event in trace["traceEvents"] if event["ph"] == "X")
+    assert about["timeline_us"] == pytest.approx(last)
+    assert last < 0.5 * about["events_us"]
+    shown = f"{last:,.1f} of {about['events_us']:,.1f} us ({last / about['events_us']:.0%})"
+    assert about["shows"].startswith(shown)
+    assert f"timeline shows {shown}" in capsys.readouterr().out
+
+
+def test_every_backend_tells_occupancy_and_utilisation(capsys: pytest.CaptureFixture[str]) -> None:
+    for chip, tiles, name in (
+        ("rtx-3090", "m=512,n=512,k=512,tile_m=128,tile_n=128,threads=256", "utilisation"),
+        ("ascend-910b1", f"m=512,n=512,k=512,dtype=float16,{TILES}", "cube_utilisation"),
+        ("mlu370-s4", "m=512,n=512,k=512,tile_m=64,tile_n=64,tile_k=64", "utilisation"),
+    ):
+        assert simulate("--chip", chip, "--tiles", tiles) == 0
+        text = capsys.readouterr().out
+        assert "  occupancy  " in text
+        assert f"  {name}  " in text
 
 
 def test_a_kernel_without_tiles_lists_its_parameters(capsys: pytest.CaptureFixture[str]) -> None:
