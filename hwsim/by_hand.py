@@ -91,12 +91,17 @@ def _value(constructor: Constructor, kernel: str, name: str, text: str) -> Any:
         near = get_close_matches(name, constructor.parameters, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(constructor.parameters)}"
         raise ParameterError(f"{kernel}: no parameter {name!r}; {hint}")
-    kind = str(constructor.parameters[name].annotation)
+    kind, default = (
+        str(constructor.parameters[name].annotation),
+        constructor.parameters[name].default,
+    )
     if "str" in kind or "Layout" in kind:
         return text
     if kind == "bool":
         return _flag(kernel, name, text)
-    least = 0 if name in _MAY_BE_ZERO or constructor.parameters[name].default == 0 else 1
+    if name in _FLAGS or isinstance(default, bool):
+        return int(_flag(kernel, name, text))
+    least = 0 if name in _MAY_BE_ZERO or default == 0 else 1
     if kind == "float":
         return _number(kernel, name, text, float, 0)
     value = _number(kernel, name, text, int, least)
@@ -174,7 +179,8 @@ def _on_mlu(chip: Chip) -> MluChip:
 
 _HUGE = 2**40  # elements that no device memory holds; more would wrap in products of int64
 _WIDTHS, _BITS = ("bits", "in_bits", "acc_bits", "out_bits"), (8, 16, 32)
-_MAY_BE_ZERO = ("SA", "SB", "staged", "inputs", "outputs", "simple_ops", "passes")
+_FLAGS = ("SA", "SB", "staged", "padded", "read_only")
+_MAY_BE_ZERO = ("inputs", "outputs", "simple_ops", "passes")
 _CLBLAST = ("MWG", "NWG", "KWG", "MDIMC", "NDIMC", "MDIMA", "NDIMB", "VWM", "VWN", "SA", "SB")
 _KERNELS: dict[str, dict[str, Constructor]] = {
     "ascend_cube": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -69,7 +70,8 @@ class Bus:
         if event is not self._wake:  # shares have changed since
             return
         self._advance()
-        ended = [one for one in self._active if one.left <= _TINY * max(one.share, 1.0)]
+        tiny = max(_TINY, 4 * sys.float_info.epsilon * self._env.now)  # what the clock can tell
+        ended = [one for one in self._active if one.left <= tiny * max(one.share, 1.0)]
         self._active = [one for one in self._active if one not in ended]
         self._reshare()
         for one in ended:

@@ -62,6 +62,8 @@ def test_text_gives_the_constructors_table() -> None:
         ("mlu370-x4", "matmul", "m=1000000000,n=1000000000,k=1000000000", "fewer than 2^63"),
         ("rtx-3090", "matmul", f"m={2**40 - 1},n={2**40 - 1},k={2**40 - 1}", "fewer than 2^63"),
         ("rtx-3090", "matmul", f"m={2**62 - 1}", "expected a whole number from 1 to below 2^40"),
+        ("rtx-3090", "convolution", "staged=2", "staged='2', expected true or false"),
+        ("rtx-3090", "clblast", "SA=2", "SA='2', expected true or false"),
         ("rtx-3090", "matmul", "bits=7", "matmul: bits='7', expected 8, 16 or 32"),
         ("rtx-3090", "rowwise", "bits=64", "rowwise: bits='64', expected 8, 16 or 32"),
         ("mlu370-x4", "matmul", "in_bits=9", "matmul: in_bits='9', expected 8, 16 or 32"),

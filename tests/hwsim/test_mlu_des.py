@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -151,3 +152,21 @@ def test_the_bus_is_shared_max_min_fairly() -> None:
     assert transfers((6, 0, 3), (2, 0, 1)) == pytest.approx([8, 8])  # by weight
     assert transfers((1, 10, 1), (9, 0, 1)) == pytest.approx([10, 10])  # unused share goes on
     assert transfers((0, 3, 1)) == pytest.approx([3])
+
+
+def test_a_transfer_of_ages_ends() -> None:
+    """At 1e10 us the clock's steps are coarser than what counts as finished on a short one."""
+    env = simpy.Environment(initial_time=1e10)
+    bus = Bus(env)
+    transfers = [bus.transfer(us, 0.0) for us in (1 / 3, 0.7, 1e9 / 7)]
+
+    def wakes() -> Iterator[simpy.Event]:
+        yield env.all_of(transfers)
+
+    done = env.process(wakes())
+    for _ in range(100):
+        if done.triggered:
+            break
+        env.step()
+    assert done.triggered
+    assert bus.busy_us == pytest.approx(1 / 3 + 0.7 + 1e9 / 7)
