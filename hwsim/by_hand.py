@@ -91,10 +91,8 @@ def _value(constructor: Constructor, kernel: str, name: str, text: str) -> Any:
         near = get_close_matches(name, constructor.parameters, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(constructor.parameters)}"
         raise ParameterError(f"{kernel}: no parameter {name!r}; {hint}")
-    kind, default = (
-        str(constructor.parameters[name].annotation),
-        constructor.parameters[name].default,
-    )
+    parameter = constructor.parameters[name]
+    kind, default = str(parameter.annotation), parameter.default
     if "str" in kind or "Layout" in kind:
         return text
     if kind == "bool":
