@@ -71,7 +71,7 @@ class Simulation:
         share = self.timeline_us / self.events_us if self.events_us else 1.0
         rest = "launch, further rounds of blocks, and what of long loops is continued"
         return (
-            f"{self.timeline_us:,.1f} of {self.events_us:,.1f} us ({share:.0%}); not shown: {rest}"
+            f"{self.timeline_us:,.1f} of {self.events_us:,.1f} us ({share:.1%}); not shown: {rest}"
         )
 
     def lines(self) -> list[str]:

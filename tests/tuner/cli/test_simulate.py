@@ -67,7 +67,7 @@ def test_a_timeline_says_how_much_of_a_long_kernel_it_shows(
     last = max(event["ts"] + event["dur"] for event in trace["traceEvents"] if event["ph"] == "X")
     assert about["timeline_us"] == pytest.approx(last)
     assert last < 0.5 * about["events_us"]
-    shown = f"{last:,.1f} of {about['events_us']:,.1f} us ({last / about['events_us']:.0%})"
+    shown = f"{last:,.1f} of {about['events_us']:,.1f} us ({last / about['events_us']:.1%})"
     assert about["shows"].startswith(shown)
     assert f"timeline shows {shown}" in capsys.readouterr().out
 
