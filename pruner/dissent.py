@@ -25,18 +25,19 @@ class Dissent:
     """Objections of one run.  After ``PATIENCE`` in vain they are no longer heeded, until a probe
     shows that one was right.
 
-    ``best_draft_us`` is the draft of the best measured, 0 while there is none.
+    ``close_us`` is the draft up to which a candidate is close to the best measured; 0: there is
+    none.
     """
 
     def __init__(self) -> None:
-        self.best_draft_us = 0.0  # of the best measured; nothing is close to it while there is none
+        self.close_us = 0.0
         self._best_us = float("inf")
         self._in_vain = 0
         self._objected: set[str] = set()  # since the last measurements
 
     def heard(self, hashes: Sequence[str], draft_us: Floats) -> NDArray[np.bool_]:
         """``(n,)``: which of the candidates that the gate would prune are measured all the same."""
-        close = draft_us <= self.best_draft_us * CLOSE_BY
+        close = draft_us <= self.close_us
         self._objected.update(hashes[i] for i in close.nonzero()[0].tolist())
         return close if self._in_vain < PATIENCE else np.zeros(len(close), bool)
 
@@ -44,7 +45,8 @@ class Dissent:
         """Learn who was right from measurements, ``(n,)``; ``inf`` for a failure."""
         best = int(latency_us.argmin())
         if latency_us[best] < self._best_us:
-            self._best_us, self.best_draft_us = float(latency_us[best]), float(draft_us[best])
+            self._best_us = float(latency_us[best])
+            self.close_us = float(draft_us[best]) * CLOSE_BY
         for candidate, us in zip(hashes, latency_us.tolist(), strict=True):
             if candidate in self._objected:
                 right = us <= self._best_us * BORNE_OUT

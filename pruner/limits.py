@@ -3,8 +3,8 @@
 What exceeds a limit is not measured, so that a limit which the chip file puts too low would never
 be found out.  So it is put to the test: of the candidates to which it alone objects, and which
 exceed it by no more than a chip file may be wrong, the most promising one is measured, if the draft
-puts it before the best so far.  If it runs, the limit lies at least there from now on.  If it
-fails, nothing as large is tried again, and after a few failures nothing at all.
+puts it close to the best so far or before it.  If it runs, the limit lies at least there from now
+on.  If it fails, nothing as large is tried again, and after a few failures nothing at all.
 
 Only rules with a ``with_proven`` are tested: they rest on a number of the chip.
 """
@@ -47,7 +47,7 @@ class Limits:
 
     def to_test(self, found: Objections, hashes: Sequence[str], than_us: float) -> list[int]:
         """The candidates that test a limit, one each at most: the draft puts them before
-        ``than_us``, what it says of the best so far.
+        ``than_us``, what it takes for close to the best so far.
         """
         asked = {limit for limit, _ in self._waiting.values()}
         open_ = [

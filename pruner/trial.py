@@ -285,9 +285,9 @@ class TrialStage:
     def _tests(self, found: Objections, hashes: Sequence[str]) -> list[int]:
         """Those that put a hard limit to the test, once there are measurements to beat."""
         early = self.gate is not None and not self.gate.ready
-        if early or not self._epsilon or not self._dissent.best_draft_us:
+        if early or not self._epsilon or not self._dissent.close_us:
             return []
-        return self.limits.to_test(found, hashes, self._dissent.best_draft_us)
+        return self.limits.to_test(found, hashes, self._dissent.close_us)
 
     def _draw(self, candidates: Sequence[str]) -> NDArray[np.float64]:
         """A number in [0, 1) for each."""
