@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 CLOSE_BY = 1.1  # draft over the best measured one's: what the draft objects to
 BORNE_OUT = 1 + NEAR  # latency over the best: it was right
-PATIENCE = 32  # objections in a row that were not borne out: a gate's measurements to begin with
+PATIENCE = 128  # objections in a row that were not borne out
 
 
 class Dissent:
