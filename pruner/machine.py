@@ -62,6 +62,10 @@ class Machine:
         """``(n,)`` cores that each row's blocks spread over."""
         return np.where(self.on_matrix_unit(table), float(self.cores), float(self.vector_cores))
 
+    def vector_sharers(self, table: KernelTable) -> NDArray[np.float64]:
+        """``(n,)`` vector cores that share a block's vector work: all of its matrix core."""
+        return np.where(self.on_matrix_unit(table), self.vector_cores / self.cores, 1.0)
+
     def rounds(self, table: KernelTable) -> NDArray[np.float64]:
         """``(n,)`` blocks that the busiest core has to do, one after the other."""
         return np.asarray(np.ceil(blocks_of(table) / self.cores_for(table)))

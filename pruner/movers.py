@@ -108,6 +108,5 @@ def _busy_us(table: KernelTable, stream: str, way: Way, machine: Machine) -> Flo
         each = np.maximum(each, runs * way.run_us)
     busy = np.where(size > 0, count * each, 0.0)
     if stream in _VECTOR_STREAMS:
-        sharers = np.where(machine.on_matrix_unit(table), machine.vector_cores / machine.cores, 1.0)
-        busy = busy / sharers
+        busy = busy / machine.vector_sharers(table)
     return np.asarray(busy)

@@ -79,7 +79,7 @@ def passes_us(table: KernelTable, chip: Chip, machine: Machine) -> Floats:
     ops = table["alu_ops"] + special + np.where(cube, 0.0, table["macs"])
     cycles = np.maximum(_issued(table, unit), ops * element_bytes / unit.bytes_per_cycle / blocks)
     cycles = cycles + special * element_bytes * unit.special / blocks
-    cycles = cycles / np.where(cube, machine.vector_cores / machine.cores, 1.0)
+    cycles = cycles / machine.vector_sharers(table)
     cycles = cycles + _rearranged(table, unit)
     alone = (table["vec_count"] == 0) & ~cube
     return np.asarray(np.where(alone, ops * unit.scalar / blocks, cycles) / unit.clock_mhz)
